@@ -1,0 +1,2 @@
+//! What workers and the health core share.
+#![forbid(unsafe_code)]

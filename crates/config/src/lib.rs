@@ -1,0 +1,1 @@
+//! Files in, resolved model out; every error knows its place in the file.

@@ -1,0 +1,138 @@
+//! The one immutable view that a request loads: configuration and availability together.
+//!
+//! Built by monitor/publish on each change of either; parts that did not change are shared between two snapshots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::address::Url;
+use model::affinity::SessionAffinity;
+use model::available::Because;
+use model::cluster::{Cluster, Compat, UpstreamHost};
+use model::config::Config;
+use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
+use model::retry::RetryRules;
+use model::timeouts::Timeouts;
+use model::view::HealthView;
+
+/// Configuration and availability at one moment.
+pub struct Snapshot {
+    /// Number of this snapshot.
+    pub revision: Revision,
+    /// The configuration behind it.
+    pub config: Arc<Config>,
+    /// The health behind it, with the facts for people.
+    pub health: Arc<HealthView>,
+    /// Which route a request belongs to; indexes `routes`.
+    pub table: Arc<route::Table>,
+    /// What becomes of a request, per route, in the order of the configuration.
+    pub routes: Arc<[RouteView]>,
+    /// Per cluster, in the order of the configuration.
+    pub clusters: Vec<Arc<ClusterView>>,
+}
+
+/// What a request needs to know of its route.
+pub struct RouteView {
+    /// Its id.
+    pub id: RouteId,
+    /// What becomes of the request.
+    pub action: ActionView,
+    /// Total for the client, all attempts.
+    pub timeout: Option<Duration>,
+    /// Longest request body in place of the listener's limit.
+    pub max_request_body: Option<Option<u64>>,
+}
+
+/// What becomes of a request, with the cluster's name resolved.
+pub enum ActionView {
+    /// Forwarded to this cluster.
+    Cluster(ClusterIndex),
+    /// The cluster does not exist (YARP files only): 503.
+    NoCluster,
+    /// Answered here.
+    Respond {
+        /// Status 200 to 599.
+        status: u16,
+        /// Body, text/plain.
+        body: Arc<str>,
+    },
+    /// Sent elsewhere.
+    Redirect {
+        /// Value of Location.
+        to: Arc<str>,
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+    },
+    /// Refused with this status.
+    Deny(u16),
+}
+
+/// What a request needs to know of a cluster.
+pub struct ClusterView {
+    /// Its id.
+    pub id: ClusterId,
+    /// The configuration behind it.
+    pub config: Arc<Cluster>,
+    /// Whose arithmetic its policies follow.
+    pub compat: Compat,
+    /// Every destination, in the order of the configuration.
+    pub destinations: Vec<DestinationView>,
+    /// Indexes into `destinations` of those that traffic may use, in that order.
+    pub available: Vec<u32>,
+    /// Picks among them.
+    pub picker: balance::Picker,
+    /// Who stays with whom.
+    pub affinity: Option<SessionAffinity>,
+    /// What is tried again.
+    pub retry: RetryRules,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// What Host destinations see.
+    pub host: UpstreamHost,
+    /// Whether some policy wants every outcome as an event of its own.
+    pub needs: Needs,
+    /// The cluster's place among the board's retry budgets; kept while its id stays.
+    pub budget: u32,
+}
+
+/// What the cluster's passive policies want to hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: no passive check.
+    Nothing,
+    /// Failures one by one, successes as sums.
+    Failures,
+    /// Each outcome as an event of its own.
+    EveryOutcome,
+}
+
+/// What a request needs to know of a destination.
+pub struct DestinationView {
+    /// Its id.
+    pub id: DestinationId,
+    /// Its place in the board's records.
+    pub slot: Slot,
+    /// Where requests go.
+    pub address: Url,
+    /// Value of the Host header.
+    pub host: Arc<str>,
+    /// The endpoint to connect to, when the address is an IP literal or was resolved.
+    pub endpoint: Endpoint,
+    /// Share of traffic; 0 takes none.
+    pub weight: u32,
+    /// The value of its affinity cookie.
+    pub affinity_key: Arc<str>,
+    /// Why it is (or is not) available.
+    pub because: Because,
+    /// Requests must claim its gate: one at a time.
+    pub is_gated: bool,
+}
+
+/// Where to connect.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A literal address.
+    Address(std::net::SocketAddr),
+    /// A name and port, resolved at connect time.
+    Name(Arc<str>, u16),
+}

@@ -1,0 +1,1 @@
+//! Who is healthy: schedule, active and passive policies, availability.

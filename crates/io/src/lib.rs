@@ -1,0 +1,1 @@
+//! The Io trait: sockets and clock, real or simulated.

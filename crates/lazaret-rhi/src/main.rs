@@ -1,0 +1,2 @@
+//! The program `lazaret-rhi`.
+fn main() {}

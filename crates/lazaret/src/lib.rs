@@ -1,0 +1,1 @@
+//! Lazaret as a library.

@@ -1,0 +1,2 @@
+//! The program `lazaret`.
+fn main() {}

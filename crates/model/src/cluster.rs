@@ -1,0 +1,100 @@
+//! A cluster: interchangeable destinations and the policies over them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::active::ActiveCheck;
+use crate::affinity::SessionAffinity;
+use crate::available::AvailablePolicy;
+use crate::balancing::LoadBalancing;
+use crate::destination::Destination;
+use crate::id::ClusterId;
+use crate::passive::PassiveCheck;
+use crate::retry::RetryRules;
+use crate::timeouts::Timeouts;
+
+/// A cluster, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Its id.
+    pub id: ClusterId,
+    /// Whose arithmetic its policies follow.
+    pub compat: Compat,
+    /// Who serves.
+    pub load_balancing: LoadBalancing,
+    /// Who stays with whom.
+    pub session_affinity: Option<SessionAffinity>,
+    /// Who may serve.
+    pub health_check: HealthCheck,
+    /// What is tried again.
+    pub retry: RetryRules,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// TLS towards https destinations.
+    pub tls: UpstreamTls,
+    /// What Host destinations see.
+    pub host: UpstreamHost,
+    /// Free text of a YARP file, keys as written.
+    pub metadata: BTreeMap<String, String>,
+    /// The servers, in the order of the file.
+    pub destinations: Vec<Destination>,
+}
+
+/// The checks of a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HealthCheck {
+    /// Joins both values.
+    pub available_destinations_policy: AvailablePolicy,
+    /// Probes; `None`: off.
+    pub active: Option<ActiveCheck>,
+    /// Traffic; `None`: off.
+    pub passive: Option<PassiveCheck>,
+}
+
+/// Whose arithmetic, history and reactivation a cluster follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compat {
+    /// Our own.
+    #[default]
+    None,
+    /// YARP 2.3's, to the letter.
+    Yarp,
+    /// nginx 1.22's MaxFails, to the letter.
+    Nginx,
+}
+
+/// TLS towards https destinations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct UpstreamTls {
+    /// Trusted authorities (PEM) in place of the platform's.
+    pub ca: Option<PathBuf>,
+    /// Name for SNI and verification in place of the address's host.
+    pub server_name: Option<String>,
+    /// Whether certificates are verified.
+    pub verify: Verify,
+}
+
+/// Whether certificates of destinations are verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Yes.
+    #[default]
+    Full,
+    /// No: anybody can answer in the destination's place. `check` warns.
+    DangerousNone,
+}
+
+/// What Host header destinations see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpstreamHost {
+    /// The destination's `host`, else its address's authority (as YARP).
+    #[default]
+    Destination,
+    /// The client's.
+    Original,
+}

@@ -1,0 +1,83 @@
+//! The whole resolved configuration: what every front end comes down to. Nothing in it can be invalid any more.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::Cluster;
+use crate::listener::Listener;
+use crate::route::Route;
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Traffic threads; `None`: one per CPU.
+    pub workers: Option<NonZeroU16>,
+    /// The control API.
+    pub control: Control,
+    /// Where clients connect.
+    pub listeners: Vec<Listener>,
+    /// In the order of the file.
+    pub routes: Vec<Route>,
+    /// In the order of the file.
+    pub clusters: Vec<Cluster>,
+    /// How a planned stop goes.
+    pub drain: Drain,
+    /// Where the access log goes.
+    pub access_log: AccessLog,
+}
+
+/// The control API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// Address of the TCP listener; 127.0.0.1:9090 unless set.
+    pub address: SocketAddr,
+    /// Path of the unix socket for changing calls.
+    pub socket: ControlSocket,
+    /// Users that may change things over the socket, beside root and our own.
+    pub users: Vec<String>,
+    /// File with the token that admits changing calls over TCP.
+    pub token_file: Option<PathBuf>,
+}
+
+/// The unix socket of the control API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ControlSocket {
+    /// The default path; left out with one warning where its folder cannot be written.
+    Default(PathBuf),
+    /// Asked for: failing to bind it stops the start.
+    Path(PathBuf),
+    /// None.
+    Off,
+}
+
+/// How a planned stop goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drain {
+    /// Goes on accepting for so long while every node is already reported unhealthy.
+    pub lead: Duration,
+    /// Then finishes what is in flight within this time.
+    pub grace: Duration,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self { lead: Duration::ZERO, grace: Duration::from_secs(30) }
+    }
+}
+
+/// Where the access log goes, one JSON object a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessLog {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// Standard output.
+    Stdout,
+    /// A file, opened for appending, reopened on SIGUSR1 and SIGHUP.
+    File(PathBuf),
+}

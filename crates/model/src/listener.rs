@@ -1,0 +1,35 @@
+//! Where clients connect.
+
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::id::ListenerId;
+use crate::timeouts::ClientLimits;
+
+/// A listener. Bound with IP_FREEBIND, so that an address that is not up yet is no obstacle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listener {
+    /// Its id.
+    pub id: ListenerId,
+    /// Address and port; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// What clients may send.
+    pub limits: ClientLimits,
+    /// Peers whose X-Forwarded-For and Forwarded are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whether `GET /.lazaret/self` is answered here.
+    pub self_check: SelfCheck,
+}
+
+/// Whether a listener answers `GET /.lazaret/self` to local peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelfCheck {
+    /// It does.
+    On,
+    /// The path is a path like any other.
+    #[default]
+    Off,
+}

@@ -1,0 +1,127 @@
+//! A route: which requests, and what becomes of them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{ClusterId, RouteId};
+use crate::pattern::PathPattern;
+
+/// A route, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Route {
+    /// Its id.
+    pub id: RouteId,
+    /// Lower wins, before any comparison of how specific routes are.
+    pub order: i32,
+    /// Which requests.
+    pub matcher: RouteMatch,
+    /// What becomes of them.
+    pub action: RouteAction,
+    /// Total for the client, all attempts; `None`: no limit.
+    pub timeout: Option<Duration>,
+    /// Longest request body in place of the listener's limit; `Some(None)` switches the limit off.
+    pub max_request_body: Option<Option<u64>>,
+}
+
+/// All conditions must hold; an empty list or `None` holds always.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouteMatch {
+    /// One of these hosts.
+    pub hosts: Vec<HostPattern>,
+    /// This path.
+    pub path: Option<PathPattern>,
+    /// One of these methods, upper case.
+    pub methods: Vec<String>,
+    /// All of these header rules.
+    pub headers: Vec<ValueRule>,
+    /// All of these query rules.
+    pub query: Vec<ValueRule>,
+}
+
+/// A host name, or all names below a domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HostPattern {
+    /// Lower case; without the `*.` of a wildcard.
+    pub name: String,
+    /// What may stand before `name`.
+    pub kind: HostKind,
+    /// This port only.
+    pub port: Option<u16>,
+}
+
+/// Kinds of host patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostKind {
+    /// `example.com`: that name.
+    Exact,
+    /// `*.example.com`: any name below it, not itself.
+    Wildcard,
+}
+
+/// A rule on the values of a header or a query parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueRule {
+    /// Header name (lower case) or parameter name (as written, compared without case).
+    pub name: String,
+    /// One of them suffices; empty for Exists and NotExists.
+    pub values: Vec<String>,
+    /// How values compare.
+    pub mode: ValueMode,
+    /// Whether case counts.
+    pub case: CaseRule,
+}
+
+/// How values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueMode {
+    /// One value equals one of the rule's.
+    Exact,
+    /// One value starts with one of the rule's.
+    Prefix,
+    /// One value contains one of the rule's.
+    Contains,
+    /// No value contains any of the rule's; also when absent.
+    NotContains,
+    /// It is there and not empty.
+    Exists,
+    /// It is absent or empty.
+    NotExists,
+}
+
+/// Whether case counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaseRule {
+    /// It does not.
+    #[default]
+    Ignore,
+    /// It does.
+    Sensitive,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteAction {
+    /// Forwarded to this cluster. `None`: a YARP route whose cluster does not exist; answered 503.
+    Cluster(Option<ClusterId>),
+    /// Answered here.
+    Respond {
+        /// Status 200 to 599.
+        status: u16,
+        /// Body, text/plain.
+        body: String,
+    },
+    /// Sent elsewhere.
+    Redirect {
+        /// Value of Location.
+        to: String,
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+    },
+    /// Refused with this status (4xx).
+    Deny(u16),
+}

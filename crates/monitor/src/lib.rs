@@ -1,0 +1,1 @@
+//! Turns the health core: probes, ticks, publishing.

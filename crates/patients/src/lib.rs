@@ -1,0 +1,1 @@
+//! Misbehaving destinations for the demo and the tests.

@@ -1,0 +1,1 @@
+//! Carries traffic: listeners, connections, the driver of the exchange.

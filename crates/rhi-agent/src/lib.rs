@@ -1,0 +1,1 @@
+//! Polls, netlink and the status socket of `lazaret-rhi`.

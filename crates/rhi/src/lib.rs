@@ -1,0 +1,1 @@
+//! Which VIPs to announce: a pure function of polls, configuration and time.

@@ -1,0 +1,1 @@
+//! The way to a destination: resolve, connect, TLS.

@@ -1,0 +1,2 @@
+//! House rules, tests, benches, set-up.
+fn main() {}
