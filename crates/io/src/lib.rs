@@ -1,1 +1,91 @@
-//! The Io trait: sockets and clock, real or simulated.
+//! Sockets and the clock behind one trait, so that a shell runs the same over the kernel and over a simulated network.
+//!
+//! [`real::Real`] is the kernel: every call is dispatched statically and nothing is boxed, so the trait costs nothing.
+//! [`sim::Sim`] is a network in memory on tokio's clock: with that clock paused a test runs in virtual time, exactly
+//! and without waiting. Nothing here asks for `Send`: each shell lives on one thread.
+#![forbid(unsafe_code)]
+
+pub mod real;
+pub mod sim;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use model::time::Timestamp;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, Sleep};
+
+/// The way to the network and to the clock.
+pub trait Io: Clone + 'static {
+    /// A connection.
+    type Stream: Stream;
+    /// A listening socket that belongs to no runtime yet.
+    type Bound: 'static;
+    /// A listening socket of this thread's runtime.
+    type Listener: Listener<Stream = Self::Stream>;
+
+    /// The time now.
+    fn now(&self) -> Timestamp;
+
+    /// `at` on tokio's clock, for those who keep a [`Sleep`] and set it anew.
+    fn instant(&self, at: Timestamp) -> Instant;
+
+    /// Connects over TCP. Without a time limit of its own.
+    fn connect(&self, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>>;
+
+    /// Binds and listens, without a runtime: before threads start, so that a failure stops the start.
+    fn bind(&self, address: SocketAddr, share: Share) -> io::Result<Self::Bound>;
+
+    /// Hands a bound socket to the runtime of this thread.
+    fn listen(&self, bound: Self::Bound) -> io::Result<Self::Listener>;
+
+    /// Ends at `at`; at once when that is past, never at [`Timestamp::MAX`].
+    fn sleep_until(&self, at: Timestamp) -> Sleep {
+        tokio::time::sleep_until(self.instant(at))
+    }
+
+    /// Ends after `span`.
+    fn sleep(&self, span: Duration) -> Sleep {
+        self.sleep_until(self.now() + span)
+    }
+}
+
+/// A connection.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
+    /// The other end.
+    fn peer_addr(&self) -> io::Result<SocketAddr>;
+
+    /// This end.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// When it is dropped the peer sees a reset in place of an orderly end, so that what was cut off cannot pass for
+    /// whole.
+    fn reset_on_drop(&self);
+}
+
+/// A listening socket.
+pub trait Listener: 'static {
+    /// Its connections.
+    type Stream: Stream;
+
+    /// The next connection and its peer. Cancel safe: a connection is never lost.
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, SocketAddr)>>;
+
+    /// Where it listens, with the port that was found when port 0 was asked for.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+}
+
+/// Whether an address may be taken already. Each worker has a socket of its own on the same address, which the kernel
+/// allows to any process of the same user: so the first one makes sure that nobody else is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Fails when anybody listens there.
+    First,
+    /// Joins a socket of our own.
+    Join,
+}
+
+/// Beyond this a deadline is never: tokio's clock does not reach the end of ours.
+const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);

@@ -1,0 +1,171 @@
+//! The kernel's sockets and clock.
+//!
+//! Listeners are bound with IP_FREEBIND (an address that is not up yet is no obstacle), SO_REUSEPORT (one socket per
+//! worker) and TCP_NODELAY (which accepted connections inherit, so that accepting costs one system call).
+
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::time::Instant as StdInstant;
+
+use model::time::Timestamp;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::Instant;
+
+use crate::{Io, Listener, NEVER, Share, Stream};
+
+/// The kernel. Copies share one start of time, so make one per process.
+#[derive(Clone, Copy, Debug)]
+pub struct Real {
+    start: StdInstant,
+}
+
+impl Real {
+    /// Time starts here.
+    #[expect(clippy::new_without_default, reason = "reads the clock: two defaults would not be equal")]
+    pub fn new() -> Self {
+        Self { start: StdInstant::now() }
+    }
+}
+
+impl Io for Real {
+    type Stream = TcpStream;
+    type Bound = StdListener;
+    type Listener = TcpListener;
+
+    fn now(&self) -> Timestamp {
+        Timestamp::ZERO + self.start.elapsed()
+    }
+
+    fn instant(&self, at: Timestamp) -> Instant {
+        let span = at.since(Timestamp::ZERO).min(NEVER);
+        Instant::from_std(self.start.checked_add(span).unwrap_or_else(StdInstant::now))
+    }
+
+    async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
+        let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_nodelay(true)?;
+        socket.connect(to).await
+    }
+
+    fn bind(&self, address: SocketAddr, share: Share) -> io::Result<StdListener> {
+        if share == Share::First && address.port() != 0 {
+            // Dropped at once: it only asks whether the address is free.
+            socket(address)?.bind(&address.into())?;
+        }
+        let socket = socket(address)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket.into())
+    }
+
+    fn listen(&self, bound: StdListener) -> io::Result<TcpListener> {
+        bound.set_nonblocking(true)?;
+        TcpListener::from_std(bound)
+    }
+}
+
+impl Stream for TcpStream {
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Self::peer_addr(self)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Self::local_addr(self)
+    }
+
+    fn reset_on_drop(&self) {
+        // Fails only on a socket that is no TCP socket.
+        let _ = SockRef::from(self).set_linger(Some(std::time::Duration::ZERO));
+    }
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        Self::accept(self).await
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Self::local_addr(self)
+    }
+}
+
+fn socket(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_tcp_nodelay(true)?;
+    match address {
+        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+        SocketAddr::V6(_) => {
+            // [::] also takes IPv4, whatever net.ipv6.bindv6only says.
+            socket.set_only_v6(false)?;
+            socket.set_freebind_v6(true)?;
+        }
+    }
+    Ok(socket)
+}
+
+/// Asked for; the kernel cuts it to net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_not_up_can_be_bound() {
+        // 192.0.2.0/24 is TEST-NET-1: no host has it.
+        let bound = Real::new().bind("192.0.2.77:0".parse().unwrap(), Share::First).unwrap();
+        assert_eq!(bound.local_addr().unwrap().ip().to_string(), "192.0.2.77");
+        let bound = Real::new().bind("[2001:db8::77]:0".parse().unwrap(), Share::First);
+        match bound {
+            Ok(bound) => assert_eq!(bound.local_addr().unwrap().ip().to_string(), "2001:db8::77"),
+            // A host without IPv6.
+            Err(error) => assert_eq!(error.raw_os_error(), Some(97), "{error}"),
+        }
+    }
+
+    #[test]
+    fn workers_share_an_address_that_others_may_not_take() {
+        let io = Real::new();
+        let first = io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap();
+        let address = first.local_addr().unwrap();
+        let _second = io.bind(address, Share::Join).unwrap();
+        let refused = io.bind(address, Share::First).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn connections_carry_bytes_without_delay_and_reset_when_told() {
+        let io = Real::new();
+        let listener = io.listen(io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap()).unwrap();
+        let address = Listener::local_addr(&listener).unwrap();
+        let (client, server) = tokio::join!(io.connect(address), Listener::accept(&listener));
+        let (mut client, (mut server, peer)) = (client.unwrap(), server.unwrap());
+        assert_eq!(Stream::local_addr(&client).unwrap(), peer);
+        assert!(client.nodelay().unwrap() && server.nodelay().unwrap());
+        client.write_all(b"ping").await.unwrap();
+        let mut seen = [0; 4];
+        server.read_exact(&mut seen).await.unwrap();
+        assert_eq!(&seen, b"ping");
+        server.reset_on_drop();
+        drop(server);
+        assert_eq!(client.read(&mut seen).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_time_does_not_come() {
+        let io = Real::new();
+        let asleep = io.sleep_until(Timestamp::MAX);
+        assert!(tokio::time::timeout(Duration::from_millis(5), asleep).await.is_err());
+        io.sleep_until(Timestamp::ZERO).await;
+    }
+}
