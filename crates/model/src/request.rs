@@ -109,6 +109,8 @@ pub struct RequestFacts<'a> {
     pub method_name: &'a str,
     /// Host without port, lower case when ASCII; empty when HTTP/1.0 sent none.
     pub host: &'a str,
+    /// The port the client asked for: the one beside `host`, else the scheme's own (80, 443).
+    pub port: u16,
     /// The path as it will be forwarded, percent-encoding untouched; starts with `/` (or is `*`).
     pub path: &'a str,
     /// What stands after `?`, without it.
