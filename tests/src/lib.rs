@@ -1,1 +1,6 @@
-//! End-to-end tests live in this member's `tests` folder.
+//! What the end-to-end tests share: real programs, a bounded load, destinations. The tests stand in the `tests` folder,
+//! one file per promise.
+
+pub mod binaries;
+pub mod load;
+pub mod process;
