@@ -1,0 +1,88 @@
+//! `MaxFails`, our own arithmetic: so many failed attempts within `fail_timeout`.
+//!
+//! - Signal: failures one by one, by transport or by status (500, 502, 503, 504), each attempt charged whether or not it
+//!   could have been repeated. Client aborts and our own limits say nothing.
+//! - Trip: on a failure, when `max_fails` of them are no older than `fail_timeout`. 0 turns the rule off.
+//! - Statistic: a true sliding count. Each failure leaves it by its own age and by nothing else: no success lowers it, so
+//!   nothing that merely is not a failure (a client that gave up, a 500 to a POST) can bring a dead destination back.
+//! - Reactivation: after `fail_timeout`, whatever the cluster's period; then full traffic and an empty count.
+//! - Cold start: Unknown until the first success.
+//!
+//! nginx itself measures the gap between failures instead of their age, which also ejects a destination with one failure
+//! each `fail_timeout` less a second, and lets any non-failure clear its count after a quiet time. That arithmetic is
+//! [`super::NginxMaxFails`], under `compat: nginx`.
+
+use std::collections::VecDeque;
+
+use model::event::Evidence;
+use model::health::Health;
+use model::passive::{MaxFails, PassivePolicy as Options};
+use model::time::Timestamp;
+
+use super::failure::is_failed_attempt;
+use super::transport_failure_rate::first_success;
+use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use crate::input::OutcomeEvent;
+
+/// The policy with its count.
+#[derive(Clone, Debug)]
+pub struct SlidingMaxFails {
+    options: MaxFails,
+    failed_at: VecDeque<Timestamp>,
+}
+
+impl SlidingMaxFails {
+    /// An empty count.
+    pub fn new(options: MaxFails) -> Self {
+        Self { options, failed_at: VecDeque::new() }
+    }
+}
+
+impl PassivePolicy for SlidingMaxFails {
+    fn name(&self) -> &str {
+        "MaxFails"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Failures
+    }
+
+    fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
+        let MaxFails { max_fails, fail_timeout } = self.options;
+        if max_fails == 0 || !is_failed_attempt(&event.outcome) {
+            return None;
+        }
+        self.failed_at.push_back(now);
+        while self.failed_at.front().is_some_and(|at| now.since(*at) > fail_timeout) {
+            self.failed_at.pop_front();
+        }
+        if (self.failed_at.len() as u64) < u64::from(max_fails) {
+            return None;
+        }
+        let evidence = Evidence {
+            failed: Some(self.failed_at.len() as u64),
+            limit: Some(f64::from(max_fails)),
+            window: Some(fail_timeout),
+            ..Evidence::default()
+        };
+        Some(Verdict { health: Health::Unhealthy, evidence, reactivation: Some(fail_timeout) })
+    }
+
+    fn on_sums(&mut self, _: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
+        first_success(destination, ok)
+    }
+
+    fn on_ejected(&mut self, _: Timestamp) {
+        self.failed_at.clear();
+    }
+
+    fn on_reactivated(&mut self, _: Timestamp) {
+        self.failed_at.clear();
+    }
+
+    fn on_configured(&mut self, settings: &PassiveSettings) {
+        if let Options::MaxFails(options) = settings.options {
+            self.options = options;
+        }
+    }
+}

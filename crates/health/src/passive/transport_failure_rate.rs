@@ -1,0 +1,129 @@
+//! `TransportFailureRate`, our own arithmetic: the share of attempts whose transport failed, within a sliding window.
+//!
+//! - Signal: failures one by one, successes as sums. A status, 500 included, is no failure; Neutral counts as nothing.
+//! - Trip: on a failure, when `minimum` attempts are in the window and failed / total reaches `rate_limit`. A success
+//!   never ejects.
+//! - Statistic: a ring of 60 buckets over `window`; an attempt counts for between 59/60 of the window and all of it. The
+//!   ring is emptied at ejection and at reactivation, so a verdict never rests on what an earlier one rested on.
+//! - Cold start: Unknown until the first success; nothing trips below `minimum`.
+//!
+//! The policy of this name under `compat: yarp` is [`super::YarpFailureRate`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use model::event::Evidence;
+use model::health::Health;
+use model::outcome::OutcomeClass;
+use model::passive::{PassivePolicy as Options, TransportFailureRate};
+use model::time::Timestamp;
+
+use super::failure::is_transport_failure;
+use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use crate::input::OutcomeEvent;
+
+/// The policy with its history.
+#[derive(Clone, Debug)]
+pub struct WindowedFailureRate {
+    options: TransportFailureRate,
+    buckets: VecDeque<Bucket>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    number: u64,
+    failed: u64,
+    total: u64,
+}
+
+impl WindowedFailureRate {
+    /// An empty history.
+    pub fn new(options: TransportFailureRate) -> Self {
+        Self { options, buckets: VecDeque::new() }
+    }
+
+    fn add(&mut self, now: Timestamp, failed: u64, total: u64) {
+        let width = (u64::try_from(self.options.window.as_nanos()).unwrap_or(u64::MAX) / N_BUCKETS).max(1);
+        let number = now.as_nanos() / width;
+        while self.buckets.front().is_some_and(|oldest| oldest.number + N_BUCKETS <= number) {
+            self.buckets.pop_front();
+        }
+        match self.buckets.back_mut() {
+            Some(newest) if newest.number >= number => {
+                newest.failed += failed;
+                newest.total += total;
+            }
+            Some(_) | None => self.buckets.push_back(Bucket { number, failed, total }),
+        }
+    }
+}
+
+impl PassivePolicy for WindowedFailureRate {
+    fn name(&self) -> &str {
+        "TransportFailureRate"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Failures
+    }
+
+    fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
+        if event.outcome.class == OutcomeClass::Neutral {
+            return None;
+        }
+        let is_failure = is_transport_failure(&event.outcome);
+        self.add(now, u64::from(is_failure), 1);
+        if !is_failure {
+            return None;
+        }
+        let (failed, total) = self.buckets.iter().fold((0, 0), |(f, t), bucket| (f + bucket.failed, t + bucket.total));
+        if total < u64::from(self.options.minimum) || (failed as f64 / total as f64) < self.options.rate_limit {
+            return None;
+        }
+        let evidence = Evidence {
+            failed: Some(failed),
+            total: Some(total),
+            limit: Some(self.options.rate_limit),
+            window: Some(self.options.window),
+            ..Evidence::default()
+        };
+        Some(Verdict { health: Health::Unhealthy, evidence, reactivation: None })
+    }
+
+    fn on_sums(&mut self, now: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
+        self.add(now, 0, ok);
+        first_success(destination, ok)
+    }
+
+    fn on_ejected(&mut self, _: Timestamp) {
+        self.buckets.clear();
+    }
+
+    fn on_reactivated(&mut self, _: Timestamp) {
+        self.buckets.clear();
+    }
+
+    fn on_configured(&mut self, settings: &PassiveSettings) {
+        if let Options::TransportFailureRate(options) = settings.options {
+            if options.window != self.options.window {
+                // Buckets of another width cannot be told apart by age.
+                self.buckets.clear();
+            }
+            self.options = options;
+        }
+    }
+}
+
+/// A success makes Unknown Healthy; it does not end an ejection.
+pub(super) fn first_success(destination: &PassiveState, ok: u64) -> Option<Verdict> {
+    (ok > 0 && destination.health == Health::Unknown).then(|| Verdict {
+        health: Health::Healthy,
+        evidence: Evidence::default(),
+        reactivation: None,
+    })
+}
+
+const N_BUCKETS: u64 = 60;
+
+/// A reactivation period when neither the cluster nor the policy has one.
+pub(crate) const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);
