@@ -3,4 +3,5 @@
 
 pub mod binaries;
 pub mod load;
+pub mod patient;
 pub mod process;
