@@ -1,1 +1,27 @@
-//! The way to a destination: resolve, connect, TLS.
+//! The way to a destination.
+//!
+//! ```text
+//!   Target ──> resolve (literal: nothing to do) ──> TCP, one address after the other ──> TLS ──> Stream
+//!              └────────────────────────── one deadline over all of it ──────────────────────┘
+//! ```
+//!
+//! [`resolve`] turns names into addresses, [`connect`] opens a connection and says in one [`FailureKind`] why it could
+//! not, [`tls`] keeps the TLS settings, [`stream`] is what comes out, [`pool`] keeps idle connections.
+//!
+//! [`FailureKind`]: model::outcome::FailureKind
+#![forbid(unsafe_code)]
+
+pub mod resolve;
+
+pub mod connect;
+
+pub mod tls;
+
+pub mod stream;
+
+pub mod pool;
+
+pub use connect::{ConnectError, Connector, Target};
+pub use resolve::{Resolve, SystemResolver};
+pub use stream::Stream;
+pub use tls::Tls;

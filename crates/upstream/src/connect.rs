@@ -1,0 +1,202 @@
+//! Opens a connection: name, TCP and TLS under one deadline, and every way to fail as one [`FailureKind`].
+//!
+//! A name with several addresses: IPv4 first, the next one when an address refuses, cannot be reached or does not
+//! answer within its share of the time left. The first address that takes the TCP connection is the one: what TLS says
+//! then is the destination's answer.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use ::io::Io;
+use model::address::{Scheme, Url};
+use model::cluster::UpstreamTls;
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+use tokio::time::timeout_at;
+
+use crate::resolve::Resolve;
+use crate::stream::Stream;
+use crate::tls::Tls;
+
+/// Opens connections to destinations. Clones share the resolver's cache and the TLS settings.
+#[derive(Clone)]
+pub struct Connector<I, R> {
+    io: I,
+    resolver: R,
+    tls: Tls,
+}
+
+/// Where to connect.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Host name or IP literal without brackets; also the name that a certificate must hold for, unless `tls` says
+    /// another.
+    pub host: &'a str,
+    /// The port.
+    pub port: u16,
+    /// The address, when it is known already.
+    pub literal: Option<SocketAddr>,
+    /// TLS on top; `None`: plain.
+    pub tls: Option<&'a UpstreamTls>,
+}
+
+impl<'a> Target<'a> {
+    /// Where `url` points; `tls` counts when it is https.
+    pub fn of(url: &'a Url, tls: &'a UpstreamTls) -> Self {
+        let tls = match url.scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(tls),
+        };
+        Self { host: &url.host, port: url.port, literal: url.literal(), tls }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub struct ConnectError {
+    /// The reason as policies, logs and metrics know it.
+    pub kind: FailureKind,
+    /// The address that was tried last.
+    pub address: Option<SocketAddr>,
+    /// What the system, the resolver or TLS said.
+    pub source: io::Error,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{address}: {}: {}", self.kind.as_str(), self.source),
+            None => write!(f, "{}: {}", self.kind.as_str(), self.source),
+        }
+    }
+}
+
+impl<I: Io, R: Resolve> Connector<I, R> {
+    /// Joins the parts.
+    pub fn new(io: I, resolver: R, tls: Tls) -> Self {
+        Self { io, resolver, tls }
+    }
+
+    /// The network and the clock it works with.
+    pub fn io(&self) -> &I {
+        &self.io
+    }
+
+    /// The TLS settings it works with.
+    pub fn tls(&self) -> &Tls {
+        &self.tls
+    }
+
+    /// Connects to `target`; TCP and TLS are up by `deadline`, or it fails then.
+    pub async fn connect(&self, target: Target<'_>, deadline: Timestamp) -> Result<Stream<I::Stream>, ConnectError> {
+        let (stream, address) = match target.literal {
+            Some(address) => (self.tcp(address, deadline).await?, address),
+            None => {
+                let addresses = self.resolve(target, deadline).await?;
+                self.first_of(&addresses, deadline).await?
+            }
+        };
+        match target.tls {
+            None => Ok(Stream::Plain(stream)),
+            Some(settings) => self.handshake(stream, address, target, settings, deadline).await,
+        }
+    }
+
+    async fn resolve(&self, target: Target<'_>, deadline: Timestamp) -> Result<Vec<SocketAddr>, ConnectError> {
+        let lookup = timeout_at(self.io.instant(deadline), self.resolver.resolve(target.host)).await;
+        let failure = match lookup {
+            Ok(Ok(found)) if !found.is_empty() => {
+                let v4 = found.iter().filter(|ip| ip.is_ipv4());
+                let v6 = found.iter().filter(|ip| ip.is_ipv6());
+                return Ok(v4.chain(v6).map(|&ip| SocketAddr::new(ip, target.port)).collect());
+            }
+            Ok(Ok(_)) => format!("{}: the name has no address", target.host),
+            Ok(Err(error)) => format!("{}: {error}", target.host),
+            Err(_) => format!("{}: no answer to the name in time", target.host),
+        };
+        Err(ConnectError { kind: FailureKind::Dns, address: None, source: io::Error::other(failure) })
+    }
+
+    /// The first of several addresses that takes the connection; each has an equal share of the time that is left.
+    async fn first_of(
+        &self,
+        addresses: &[SocketAddr],
+        deadline: Timestamp,
+    ) -> Result<(I::Stream, SocketAddr), ConnectError> {
+        let mut last = None;
+        for (tried, &address) in addresses.iter().enumerate() {
+            let now = self.io.now();
+            let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+            match self.tcp(address, now + deadline.since(now) / left).await {
+                Ok(stream) => return Ok((stream, address)),
+                Err(error) if error.kind == FailureKind::Local => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| ConnectError {
+            kind: FailureKind::Dns,
+            address: None,
+            source: io::Error::other("the name has no address"),
+        }))
+    }
+
+    async fn tcp(&self, address: SocketAddr, deadline: Timestamp) -> Result<I::Stream, ConnectError> {
+        match timeout_at(self.io.instant(deadline), self.io.connect(address)).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(source)) => Err(ConnectError { kind: tcp_failure(&source), address: Some(address), source }),
+            Err(_) => Err(timed_out(address, "no connection in time")),
+        }
+    }
+
+    async fn handshake(
+        &self,
+        stream: I::Stream,
+        address: SocketAddr,
+        target: Target<'_>,
+        settings: &UpstreamTls,
+        deadline: Timestamp,
+    ) -> Result<Stream<I::Stream>, ConnectError> {
+        let refused = |source| ConnectError { kind: FailureKind::Tls, address: Some(address), source };
+        let client = self.tls.client(settings, target.host).map_err(|error| refused(io::Error::other(error)))?;
+        match timeout_at(self.io.instant(deadline), client.handshake(stream)).await {
+            Ok(Ok(stream)) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(Err(source)) => Err(refused(source)),
+            Err(_) => Err(timed_out(address, "no end of the TLS handshake in time")),
+        }
+    }
+}
+
+fn timed_out(address: SocketAddr, text: &'static str) -> ConnectError {
+    ConnectError {
+        kind: FailureKind::ConnectTimeout,
+        address: Some(address),
+        source: io::Error::new(io::ErrorKind::TimedOut, text),
+    }
+}
+
+/// The reason behind a failed TCP connect. What our own side lacks is never held against the destination.
+#[expect(clippy::wildcard_enum_match_arm, reason = "io::ErrorKind is not ours and not exhaustive")]
+fn tcp_failure(error: &io::Error) -> FailureKind {
+    if matches!(error.raw_os_error(), Some(ENFILE | EMFILE | ENOBUFS)) {
+        return FailureKind::Local;
+    }
+    match error.kind() {
+        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory => FailureKind::Local,
+        io::ErrorKind::ConnectionRefused => FailureKind::Refused,
+        io::ErrorKind::TimedOut => FailureKind::ConnectTimeout,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => FailureKind::Reset,
+        // No route, network down, forbidden by a firewall's rule: there is no way to it.
+        _ => FailureKind::Unreachable,
+    }
+}
+
+/// Too many open files in the system (Linux, asm-generic/errno-base.h).
+const ENFILE: i32 = 23;
+/// Too many open files in the process (Linux, asm-generic/errno-base.h).
+const EMFILE: i32 = 24;
+/// No buffer space (Linux, asm-generic/errno.h).
+const ENOBUFS: i32 = 105;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Idle connections to destinations.
