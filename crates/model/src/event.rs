@@ -100,6 +100,14 @@ impl Cause {
             Self::External => "external",
         }
     }
+
+    /// The policy that judged, when one did.
+    pub fn policy(&self) -> Option<&str> {
+        match self {
+            Self::Probe { policy } | Self::Traffic { policy } => Some(policy),
+            Self::Reactivation | Self::CheckOff | Self::AddressChanged | Self::External => None,
+        }
+    }
 }
 
 /// What a verdict rests on. All parts are optional: a policy gives what it has.

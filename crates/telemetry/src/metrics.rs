@@ -1,0 +1,116 @@
+//! What is counted, and how a scrape is made of it.
+//!
+//! Workers count into shards of their own ([`WorkerMetrics`]), the control thread into [`Metrics`] itself; a scrape adds
+//! them up. Everything that describes the present (health, availability, in flight) is read from the view that the
+//! scrape is given and kept nowhere. A cluster or destination that is no longer configured therefore vanishes from the
+//! next scrape, and what was counted for it is dropped, so that neither memory nor series grow with reloads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::event::{EventKind, Transition};
+use model::health::{CheckKind, Health};
+use model::id::DestinationKey;
+use model::outcome::FailureKind;
+
+use crate::reopen::ReopenFile;
+
+mod scrape;
+mod worker;
+
+pub use scrape::{Format, ScrapeView};
+pub use worker::WorkerMetrics;
+
+/// Counters of the whole process. Shared by `Arc`.
+#[derive(Default)]
+pub struct Metrics {
+    shards: Mutex<Vec<WorkerMetrics>>,
+    health: Mutex<BTreeMap<DestinationKey, HealthCounts>>,
+    logs: Mutex<BTreeMap<&'static str, ReopenFile>>,
+    applied: AtomicU64,
+    refused: AtomicU64,
+    is_stale: AtomicBool,
+    journal_lost: AtomicU64,
+}
+
+/// What the health core did to one destination.
+#[derive(Default)]
+struct HealthCounts {
+    /// By result; `None` is a passed probe.
+    probes: BTreeMap<Option<FailureKind>, u64>,
+    transitions: BTreeMap<(CheckKind, Health), u64>,
+}
+
+impl Metrics {
+    /// No counts yet.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self::default())
+    }
+
+    /// A shard for one more worker.
+    pub fn worker(&self) -> WorkerMetrics {
+        let shard = WorkerMetrics::default();
+        lock(&self.shards).push(shard.clone());
+        shard
+    }
+
+    /// A probe was judged; `None`: it passed.
+    pub fn probe(&self, destination: &DestinationKey, failure: Option<FailureKind>) {
+        self.count(destination, |counts| *counts.probes.entry(failure).or_default() += 1);
+    }
+
+    /// An event was appended to the journal: transitions and configurations are counted.
+    pub fn event(&self, kind: &EventKind) {
+        match kind {
+            EventKind::Transition(Transition { destination, check, to, .. }) => {
+                self.count(destination, |counts| *counts.transitions.entry((*check, *to)).or_default() += 1);
+            }
+            EventKind::Config { applied: true, .. } => {
+                self.applied.fetch_add(1, Ordering::Relaxed);
+                self.is_stale.store(false, Ordering::Relaxed);
+            }
+            EventKind::Config { applied: false, .. } => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.is_stale.store(true, Ordering::Relaxed);
+            }
+            EventKind::Availability { .. } | EventKind::Draining => {}
+        }
+    }
+
+    /// A reader of events had fallen behind.
+    pub fn journal_lost(&self) {
+        self.journal_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Shows a log's failures under `name`.
+    pub fn watch_log(&self, name: &'static str, file: ReopenFile) {
+        lock(&self.logs).insert(name, file);
+    }
+
+    /// Whether the last configuration was refused, so that an older one runs.
+    pub fn is_config_stale(&self) -> bool {
+        self.is_stale.load(Ordering::Relaxed)
+    }
+
+    /// The text of a scrape.
+    pub fn scrape(&self, view: &ScrapeView<'_>, format: Format) -> String {
+        scrape::render(self, view, format)
+    }
+
+    fn count(&self, destination: &DestinationKey, step: impl FnOnce(&mut HealthCounts)) {
+        let mut health = lock(&self.health);
+        match health.get_mut(destination) {
+            Some(counts) => step(counts),
+            None => step(health.entry(destination.clone()).or_default()),
+        }
+    }
+}
+
+/// Counts stay usable when some thread panicked while it held them: a sum that misses one step harms nobody.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Scrapes, read back as text.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use model::available::Because;
+use model::event::{Cause, Evidence};
+use model::health::{HealthPair, Switch};
+use model::id::{ClusterId, DestinationId, Revision, Slot};
+use model::outcome::OutcomeClass;
+use model::time::Timestamp;
+use model::view::{ClusterHealth, Counter, DestinationHealth, HealthView, NodeStatus};
+
+use super::*;
+
+fn view(names: &[&str]) -> HealthView {
+    let destination = |(slot, name): (usize, &&str)| DestinationHealth {
+        id: DestinationId::from(*name),
+        slot: Slot(slot as u32),
+        health: HealthPair::new(Health::Healthy, Health::Unknown),
+        because: Because::Health,
+        is_available: true,
+        status: NodeStatus::Healthy,
+        counter: Counter::default(),
+        probed_at: None,
+        probe_failure: None,
+        probe_status: None,
+        next_probe_at: None,
+        reactivation_at: None,
+        changed_at: None,
+        is_gated: false,
+        last_transition: None,
+    };
+    let cluster = ClusterHealth {
+        id: ClusterId::from("api"),
+        active: Switch::On,
+        passive: Switch::Off,
+        destinations: names.iter().enumerate().map(destination).collect(),
+        available: (0..names.len() as u32).collect(),
+        is_panic: false,
+    };
+    HealthView { revision: Revision(1), at: Timestamp::from_secs(1), clusters: vec![Arc::new(cluster)] }
+}
+
+fn scrape(metrics: &Metrics, health: &HealthView) -> String {
+    let view = ScrapeView { health, in_flight: &|slot| slot.0 + 5, now: Timestamp::from_secs(3), is_draining: false };
+    metrics.scrape(&view, Format::Classic)
+}
+
+fn has(text: &str, line: &str) {
+    assert!(text.lines().any(|one| one == line), "{line} is missing in\n{text}");
+}
+
+#[test]
+fn sums_of_workers_come_together() {
+    let metrics = Metrics::new();
+    let (cluster, a) = (ClusterId::from("api"), DestinationId::from("a"));
+    for worker in [metrics.worker(), metrics.worker()] {
+        worker.request(Some(&cluster), 204, "");
+        worker.request(None, 404, "no_route");
+        worker.attempt(&cluster, &a, OutcomeClass::ConnFail);
+        worker.retry(&cluster);
+        worker.retry_denied(&cluster, "budget");
+    }
+    let text = scrape(&metrics, &view(&["a"]));
+    has(&text, r#"lazaret_requests_total{cluster="api",status="2xx",reason=""} 2"#);
+    has(&text, r#"lazaret_requests_total{cluster="",status="4xx",reason="no_route"} 2"#);
+    has(&text, r#"lazaret_attempts_total{cluster="api",destination="a",outcome="conn_fail"} 2"#);
+    has(&text, r#"lazaret_retries_total{cluster="api"} 2"#);
+    has(&text, r#"lazaret_retry_denied_total{cluster="api",reason="budget"} 2"#);
+}
+
+#[test]
+fn the_present_is_read_from_the_view() {
+    let text = scrape(&Metrics::default(), &view(&["a", "b\"c"]));
+    has(&text, r#"lazaret_destination_health{cluster="api",destination="a",check="active",health="healthy"} 1"#);
+    has(&text, r#"lazaret_destination_health{cluster="api",destination="a",check="active",health="unhealthy"} 0"#);
+    has(&text, r#"lazaret_destination_health{cluster="api",destination="a",check="passive",health="unknown"} 1"#);
+    has(&text, r#"lazaret_destination_in_flight{cluster="api",destination="b\"c"} 6"#);
+    has(&text, r#"lazaret_cluster_available_destinations{cluster="api"} 2"#);
+    has(&text, "lazaret_core_age_seconds 2");
+}
+
+#[test]
+fn events_are_counted() {
+    let metrics = Metrics::new();
+    let key = DestinationKey::new("api", "a");
+    metrics.probe(&key, None);
+    metrics.probe(&key, Some(FailureKind::Refused));
+    metrics.event(&EventKind::Transition(Transition {
+        destination: key,
+        check: CheckKind::Active,
+        from: Health::Healthy,
+        to: Health::Unhealthy,
+        cause: Cause::Reactivation,
+        evidence: Evidence::default(),
+    }));
+    metrics.event(&EventKind::Config { applied: true, summary: String::new() });
+    metrics.event(&EventKind::Config { applied: false, summary: String::new() });
+    metrics.journal_lost();
+    let text = scrape(&metrics, &view(&["a"]));
+    has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="passed"} 1"#);
+    has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="refused"} 1"#);
+    has(&text, r#"lazaret_transitions_total{cluster="api",destination="a",check="active",to="unhealthy"} 1"#);
+    has(&text, r#"lazaret_config_reloads_total{result="applied"} 1"#);
+    has(&text, "lazaret_config_stale 1");
+    has(&text, "lazaret_journal_lost_total 1");
+}
+
+#[test]
+fn series_of_removed_destinations_vanish_and_the_others_keep_their_counts() {
+    let metrics = Metrics::new();
+    let worker = metrics.worker();
+    let (cluster, stays) = (ClusterId::from("api"), DestinationId::from("stays"));
+    let count = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    let mut first = None;
+    for round in 0..500_u32 {
+        let name = format!("renamed{round}");
+        worker.attempt(&cluster, &stays, OutcomeClass::Ok);
+        worker.attempt(&cluster, &DestinationId::from(&*name), OutcomeClass::Ok);
+        metrics.probe(&DestinationKey::new("api", &*name), None);
+        let text = scrape(&metrics, &view(&["stays", &name]));
+        assert_eq!(count(&text), *first.get_or_insert(count(&text)));
+        let line = format!(r#"lazaret_attempts_total{{cluster="api",destination="stays",outcome="ok"}} {}"#, round + 1);
+        has(&text, &line);
+        has(&text, &format!(r#"lazaret_attempts_total{{cluster="api",destination="{name}",outcome="ok"}} 1"#));
+    }
+    assert!(!scrape(&metrics, &view(&["stays"])).contains("renamed"));
+}
+
+#[test]
+fn open_metrics_is_sent_when_asked_for() {
+    let health = view(&["a"]);
+    let view = ScrapeView { health: &health, in_flight: &|_| 0, now: Timestamp::ZERO, is_draining: true };
+    assert_eq!(Format::from_accept("text/plain"), Format::Classic);
+    let format = Format::from_accept("application/openmetrics-text; version=1.0.0,text/plain;q=0.5");
+    let text = Metrics::default().scrape(&view, format);
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    has(&text, "lazaret_draining 1");
+}

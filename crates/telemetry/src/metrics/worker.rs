@@ -1,0 +1,92 @@
+//! One worker's counters. The lock is the worker's own: it waits only while a scrape copies the sums.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use model::id::{ClusterId, DestinationId};
+use model::outcome::OutcomeClass;
+
+use super::lock;
+
+/// Counters of one worker; clones count into the same.
+#[derive(Clone, Default)]
+pub struct WorkerMetrics(Arc<Mutex<WorkerCounts>>);
+
+/// All sums of a worker.
+#[derive(Default)]
+struct WorkerCounts {
+    clusters: BTreeMap<ClusterId, ClusterCounts>,
+    /// Of exchanges that never got as far as a cluster.
+    unplaced: ClusterCounts,
+}
+
+/// The sums of one cluster.
+#[derive(Clone, Default)]
+pub(super) struct ClusterCounts {
+    /// By class of status (0: none was sent) and reason.
+    pub(super) requests: BTreeMap<(u16, &'static str), u64>,
+    /// By destination, then by [`OutcomeClass::code`].
+    pub(super) attempts: BTreeMap<DestinationId, [u64; OutcomeClass::ALL.len()]>,
+    pub(super) retries: u64,
+    pub(super) retry_denied: BTreeMap<&'static str, u64>,
+}
+
+impl WorkerMetrics {
+    /// An exchange is over. `status`: what the client saw, 499 when it was gone; `reason`: why the answer was our own,
+    /// empty when it came from a destination.
+    pub fn request(&self, cluster: Option<&ClusterId>, status: u16, reason: &'static str) {
+        self.count(cluster, |counts| *counts.requests.entry((status / 100, reason)).or_default() += 1);
+    }
+
+    /// An attempt ended.
+    pub fn attempt(&self, cluster: &ClusterId, destination: &DestinationId, class: OutcomeClass) {
+        self.count(Some(cluster), |counts| {
+            let sums = match counts.attempts.get_mut(destination) {
+                Some(sums) => sums,
+                None => counts.attempts.entry(destination.clone()).or_default(),
+            };
+            if let Some(sum) = sums.get_mut(usize::from(class.code())) {
+                *sum += 1;
+            }
+        });
+    }
+
+    /// One more attempt began in an exchange that had one before.
+    pub fn retry(&self, cluster: &ClusterId) {
+        self.count(Some(cluster), |counts| counts.retries += 1);
+    }
+
+    /// A failed attempt was not repeated; `reason` says what forbade it.
+    pub fn retry_denied(&self, cluster: &ClusterId, reason: &'static str) {
+        self.count(Some(cluster), |counts| *counts.retry_denied.entry(reason).or_default() += 1);
+    }
+
+    /// Hands each sum to `visit`, after dropping those that `keep` refuses.
+    pub(super) fn visit(
+        &self,
+        keep: impl Fn(&ClusterId, Option<&DestinationId>) -> bool,
+        mut visit: impl FnMut(Option<&ClusterId>, &ClusterCounts),
+    ) {
+        let mut counts = lock(&self.0);
+        counts.clusters.retain(|cluster, counts| {
+            counts.attempts.retain(|destination, _| keep(cluster, Some(destination)));
+            keep(cluster, None)
+        });
+        visit(None, &counts.unplaced);
+        for (cluster, counts) in &counts.clusters {
+            visit(Some(cluster), counts);
+        }
+    }
+
+    fn count(&self, cluster: Option<&ClusterId>, step: impl FnOnce(&mut ClusterCounts)) {
+        let mut counts = lock(&self.0);
+        match cluster {
+            None => step(&mut counts.unplaced),
+            // Looked up before it is inserted: cloning a key would write to a reference count that all workers share.
+            Some(cluster) => match counts.clusters.get_mut(cluster) {
+                Some(counts) => step(counts),
+                None => step(counts.clusters.entry(cluster.clone()).or_default()),
+            },
+        }
+    }
+}

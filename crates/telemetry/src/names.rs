@@ -1,0 +1,134 @@
+//! Every metric's name and help text, in one place.
+//!
+//! Names are `lazaret_<noun>_<unit>`. Counters stand here without `_total`: the encoder adds it (and refuses names that
+//! have it already).
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The name, without `_total`.
+    pub name: &'static str,
+    /// What it means, without a full stop.
+    pub help: &'static str,
+}
+
+const fn name(name: &'static str, help: &'static str) -> Name {
+    Name { name, help }
+}
+
+/// Always 1; labels say which build runs.
+pub const BUILD_INFO: Name = name("lazaret_build_info", "Which version runs");
+
+/// Counter. Labels: cluster, status (1xx to 5xx, or `none`), reason.
+pub const REQUESTS: Name = name(
+    "lazaret_requests",
+    "Finished exchanges by class of the status the client saw, and by reason when the answer was our own",
+);
+/// Counter. Labels: cluster, destination, outcome.
+pub const ATTEMPTS: Name = name("lazaret_attempts", "Attempts at destinations by outcome class");
+/// Counter. Labels: cluster.
+pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of an exchange");
+/// Counter. Labels: cluster, reason.
+pub const RETRY_DENIED: Name =
+    name("lazaret_retry_denied", "Failed attempts that were not repeated, by what forbade it");
+
+/// Counter. Labels: cluster, destination, result (`passed` or the kind of failure).
+pub const PROBES: Name = name("lazaret_probes", "Judged probes by result");
+/// Counter. Labels: cluster, destination, check, to.
+pub const TRANSITIONS: Name = name("lazaret_transitions", "Changes of a health value");
+
+/// Gauge. Labels: cluster, destination, check, health; 1 at the value that holds, 0 at the two others.
+pub const DESTINATION_HEALTH: Name = name("lazaret_destination_health", "Health values of destinations");
+/// Gauge, 0 or 1. Labels: cluster, destination.
+pub const DESTINATION_AVAILABLE: Name =
+    name("lazaret_destination_available", "Whether traffic may use the destination");
+/// Gauge. Labels: cluster, destination.
+pub const DESTINATION_IN_FLIGHT: Name = name("lazaret_destination_in_flight", "Requests in flight at the destination");
+/// Gauge. Labels: cluster.
+pub const CLUSTER_AVAILABLE: Name = name("lazaret_cluster_available_destinations", "Destinations that traffic may use");
+/// Gauge, 0 or 1. Labels: cluster.
+pub const CLUSTER_PANIC: Name =
+    name("lazaret_cluster_panic", "Whether all destinations are used because too few are healthy");
+
+/// Counter. Labels: result (`applied`, `refused`).
+pub const CONFIG_RELOADS: Name = name("lazaret_config_reloads", "Configurations taken over or refused");
+/// Gauge, 0 or 1.
+pub const CONFIG_STALE: Name =
+    name("lazaret_config_stale", "Whether the running configuration is older than the one that was refused last");
+/// Gauge, seconds.
+pub const CORE_AGE: Name = name("lazaret_core_age_seconds", "Time since the health core last ran its timers");
+/// Gauge, 0 or 1.
+pub const DRAINING: Name = name("lazaret_draining", "Whether a planned stop is under way");
+
+/// Counter.
+pub const JOURNAL_LOST: Name =
+    name("lazaret_journal_lost", "Times a reader of events had fallen behind the journal's end and had to start over");
+/// Counter. Labels: log.
+pub const LOG_LINES_DROPPED: Name =
+    name("lazaret_log_lines_dropped", "Log lines dropped because the file could not be written fast enough");
+/// Counter. Labels: log.
+pub const LOG_REOPEN_FAILURES: Name =
+    name("lazaret_log_reopen_failures", "Failed attempts to reopen a log file; the old one was kept");
+/// Counter. Labels: log.
+pub const LOG_WRITE_FAILURES: Name = name("lazaret_log_write_failures", "Failed writes to a log file");
+
+/// Counter, seconds.
+pub const PROCESS_CPU: Name = name("process_cpu_seconds", "Time on the CPU, user and system");
+/// Gauge, seconds since 1970.
+pub const PROCESS_START: Name = name("process_start_time_seconds", "When the process started");
+/// Gauge, bytes.
+pub const PROCESS_RESIDENT: Name = name("process_resident_memory_bytes", "Resident memory");
+/// Gauge, bytes.
+pub const PROCESS_VIRTUAL: Name = name("process_virtual_memory_bytes", "Virtual memory");
+/// Gauge.
+pub const PROCESS_FDS: Name = name("process_open_fds", "Open file descriptors");
+/// Gauge.
+pub const PROCESS_MAX_FDS: Name = name("process_max_fds", "Limit of open file descriptors");
+/// Gauge.
+pub const PROCESS_THREADS: Name = name("process_threads", "Threads");
+
+/// All of them, for the documentation and the tests.
+pub const ALL: &[Name] = &[
+    BUILD_INFO,
+    REQUESTS,
+    ATTEMPTS,
+    RETRIES,
+    RETRY_DENIED,
+    PROBES,
+    TRANSITIONS,
+    DESTINATION_HEALTH,
+    DESTINATION_AVAILABLE,
+    DESTINATION_IN_FLIGHT,
+    CLUSTER_AVAILABLE,
+    CLUSTER_PANIC,
+    CONFIG_RELOADS,
+    CONFIG_STALE,
+    CORE_AGE,
+    DRAINING,
+    JOURNAL_LOST,
+    LOG_LINES_DROPPED,
+    LOG_REOPEN_FAILURES,
+    LOG_WRITE_FAILURES,
+    PROCESS_CPU,
+    PROCESS_START,
+    PROCESS_RESIDENT,
+    PROCESS_VIRTUAL,
+    PROCESS_FDS,
+    PROCESS_MAX_FDS,
+    PROCESS_THREADS,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_leave_the_suffix_to_the_encoder() {
+        for (index, one) in ALL.iter().enumerate() {
+            assert!(!one.name.ends_with("_total"), "{}", one.name);
+            assert!(one.name.starts_with("lazaret_") || one.name.starts_with("process_"), "{}", one.name);
+            assert!(!one.help.ends_with('.'), "{}", one.name);
+            assert!(ALL.iter().skip(index + 1).all(|other| other.name != one.name), "{}", one.name);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Log files that survive rotation: one thread per file appends whole lines and reopens the file between two of them.
+//!
+//! ```text
+//!   workers, tracing ──try_send(line)──> bounded channel ──> writer thread ──write──> file (O_APPEND)
+//!                        │ full: counted, dropped                 ^
+//!   SIGUSR1, SIGHUP ─────┴──────── reopen flag, wake ─────────────┘
+//! ```
+//!
+//! No writer of lines ever waits for the disk. A failed reopen keeps the old file and is counted; a line is never torn
+//! between two files: what could not be written stays first in line. `O_APPEND` keeps a file that was cut short
+//! (copytruncate) free of a gap of zero bytes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that may wait for the disk.
+const QUEUE: usize = 8192;
+/// Lines are joined up to so many bytes per write.
+const BATCH: usize = 64 * 1024;
+/// After a failed write the next try comes after this, or with the next line.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A log file, or standard output. Clones write to the same.
+#[derive(Clone)]
+pub struct ReopenFile {
+    shared: Arc<Shared>,
+    lines: SyncSender<Message>,
+}
+
+/// What went wrong with a log so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogCounts {
+    /// Lines that found the queue full.
+    pub dropped_lines: u64,
+    /// Reopens that failed; the old file was kept.
+    pub reopen_failures: u64,
+    /// Writes that failed; they are tried again.
+    pub write_failures: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    wants_reopen: AtomicBool,
+    dropped_lines: AtomicU64,
+    reopen_failures: AtomicU64,
+    write_failures: AtomicU64,
+}
+
+enum Message {
+    Line(Vec<u8>),
+    /// Look at the reopen flag.
+    Wake,
+    /// Answer when everything before is written.
+    Flush(SyncSender<()>),
+}
+
+impl ReopenFile {
+    /// Opens (or makes) the file for appending.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let file = append_to(&path)?;
+        Self::start(Sink::File { path, file })
+    }
+
+    /// Writes to standard output in the same way; reopening it does nothing.
+    pub fn stdout() -> io::Result<Self> {
+        Self::start(Sink::Stdout)
+    }
+
+    fn start(sink: Sink) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (lines, queue) = sync_channel(QUEUE);
+        let writer = Writer { shared: Arc::clone(&shared), sink, pending: Vec::new() };
+        std::thread::Builder::new().name("log".to_owned()).spawn(move || writer.run(&queue))?;
+        Ok(Self { shared, lines })
+    }
+
+    /// Hands over one line (with or without its line break). Never waits; a full queue drops it and counts that.
+    pub fn line(&self, mut line: Vec<u8>) {
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        match self.lines.try_send(Message::Line(line)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.shared.dropped_lines.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Asks for the file to be opened anew before the next line. Does not wait for it.
+    pub fn reopen(&self) {
+        self.shared.wants_reopen.store(true, Ordering::Release);
+        // A full queue needs no wake-up: the flag is read before each batch.
+        let _ = self.lines.try_send(Message::Wake);
+    }
+
+    /// Waits until everything handed over so far is written, `patience` at most. Says whether it is.
+    pub fn flush(&self, patience: Duration) -> bool {
+        let (done, answer) = sync_channel(1);
+        self.lines.send(Message::Flush(done)).is_ok() && answer.recv_timeout(patience).is_ok()
+    }
+
+    /// What went wrong so far.
+    pub fn counts(&self) -> LogCounts {
+        LogCounts {
+            dropped_lines: self.shared.dropped_lines.load(Ordering::Relaxed),
+            reopen_failures: self.shared.reopen_failures.load(Ordering::Relaxed),
+            write_failures: self.shared.write_failures.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// One event of tracing is one write, and one write is one line.
+impl Write for ReopenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line(bytes.to_vec());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for ReopenFile {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+enum Sink {
+    File { path: PathBuf, file: File },
+    Stdout,
+}
+
+impl Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File { file, .. } => file.write(bytes),
+            Self::Stdout => {
+                let mut out = io::stdout().lock();
+                let written = out.write(bytes)?;
+                out.flush()?;
+                Ok(written)
+            }
+        }
+    }
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    sink: Sink,
+    /// Handed over, not written; whole lines, but for the first one after a failure in its middle.
+    pending: Vec<u8>,
+}
+
+impl Writer {
+    fn run(mut self, queue: &Receiver<Message>) {
+        loop {
+            let message = if self.pending.is_empty() {
+                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                queue.recv_timeout(RETRY_AFTER)
+            };
+            let mut answers = Vec::new();
+            match message {
+                Ok(message) => self.take(message, &mut answers),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            while self.pending.len() < BATCH && answers.is_empty() {
+                let Ok(message) = queue.try_recv() else { break };
+                self.take(message, &mut answers);
+            }
+            self.write();
+            for answer in answers {
+                let _ = answer.try_send(());
+            }
+        }
+        self.write();
+    }
+
+    fn take(&mut self, message: Message, answers: &mut Vec<SyncSender<()>>) {
+        match message {
+            // While the disk is full nothing more is kept than one batch.
+            Message::Line(_) if self.pending.len() >= BATCH => {
+                self.shared.dropped_lines.fetch_add(1, Ordering::Relaxed);
+            }
+            Message::Line(line) => self.pending.extend_from_slice(&line),
+            Message::Wake => {}
+            Message::Flush(answer) => answers.push(answer),
+        }
+    }
+
+    fn write(&mut self) {
+        self.reopen_when_asked();
+        let mut written = 0;
+        while let Some(rest) = self.pending.get(written..).filter(|rest| !rest.is_empty()) {
+            match self.sink.write(rest) {
+                Ok(0) => break,
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.shared.write_failures.fetch_add(1, Ordering::Relaxed);
+                    break;
+                }
+            }
+        }
+        self.pending.drain(..written);
+    }
+
+    fn reopen_when_asked(&mut self) {
+        if !self.shared.wants_reopen.swap(false, Ordering::Acquire) {
+            return;
+        }
+        let Sink::File { path, file } = &mut self.sink else { return };
+        match append_to(path) {
+            Ok(new) => *file = new,
+            Err(error) => {
+                self.shared.reopen_failures.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(path = %path.display(), %error, "log file cannot be reopened, the old one is kept");
+            }
+        }
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+#[cfg(test)]
+mod tests;
