@@ -1,1 +1,22 @@
 //! May a failed attempt be repeated on the next destination, and what does that cost.
+//!
+//! Everything here is a pure function of facts. Read in this order: [`request`] (what counts of a request),
+//! [`decision`] (the rules), [`budget`] (the token bucket that keeps retries from multiplying an outage).
+//!
+//! ```text
+//!   AttemptEnd ──> decide(rules, compat, request, end, walk) ──> Retry { class, cost } ──> budget ──> next pick
+//!                                                          └──> Denied(reason) ──> the answer, the log, the metric
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod request;
+
+pub mod decision;
+
+pub mod budget;
+
+mod nginx;
+
+pub use budget::{Bucket, Cost};
+pub use decision::{EndState, Pool, Replay, RetryDenied, Target, Verdict, Walk, decide};
+pub use request::Repeatable;

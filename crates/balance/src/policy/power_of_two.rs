@@ -1,0 +1,29 @@
+//! PowerOfTwoChoices: of two distinct destinations drawn at random the one with fewer requests in flight.
+//!
+//! Signal: requests in flight, divided by the weight. Rule: the first drawn wins a tie. Weights: both draws are by
+//! weight. Cold start: with nothing in flight it is the first draw. Source: Mitzenmacher, "The power of two choices in
+//! randomized load balancing", 2001; YARP's policy of this name.
+
+use model::id::DestinationIndex;
+use model::random::Random;
+
+use super::{Burden, draw};
+use crate::candidates::{Candidates, Loads};
+
+pub(crate) fn pick(candidates: &Candidates<'_>, loads: &dyn Loads, random: &mut Random) -> Option<DestinationIndex> {
+    let (first, second) = if candidates.is_plain() {
+        let n = candidates.count();
+        let first = random.below(n);
+        let second = random.below(n.saturating_sub(1));
+        // Drawn from the n - 1 others.
+        (candidates.nth(first)?, candidates.nth(if second >= first { second + 1 } else { second }))
+    } else {
+        let first = draw(candidates, None, random)?;
+        (first, draw(candidates, Some(first), random))
+    };
+    let Some(second) = second else {
+        return Some(first);
+    };
+    let burden = |index| Burden::of(index, candidates, loads);
+    Some(if burden(second).compare(burden(first)).is_lt() { second } else { first })
+}
