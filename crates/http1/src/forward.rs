@@ -1,0 +1,274 @@
+//! The heads that go on to the next hop, written anew into one reused buffer.
+//!
+//! | field | towards the destination | towards the client |
+//! |---|---|---|
+//! | `Connection` and every field it names, `Keep-Alive`, `Proxy-*`, `HTTP2-Settings`, `Upgrade`, `TE` | end here (RFC 9110 7.6.1); `TE: trailers` is said anew | end here |
+//! | `Host` | replaced | as it is |
+//! | `Content-Length`, `Transfer-Encoding` | one of them, written anew | one of them, written anew |
+//! | `Expect` | as told | |
+//! | `Forwarded` | ends here: one way to say it is enough | as it is |
+//! | `X-Forwarded-For`, `-Proto`, `-Host` | set; from a trusted proxy extended or kept | as they are |
+//! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
+
+use crate::connection::{Persistence, Version};
+use crate::fields::{Fate, Field, Known};
+use crate::framing::{RequestFraming, ResponseFraming};
+use crate::request::Request;
+use crate::response::Response;
+use crate::syntax::write_number;
+
+/// What a request's head becomes for one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestRewrite<'a> {
+    /// Path of the destination's address, put in front of the request's; `/` puts nothing there.
+    pub prefix: &'a str,
+    /// Value of Host.
+    pub host: &'a str,
+    /// Address of the peer, without port.
+    pub peer: &'a str,
+    /// `http` or `https`, as the client came.
+    pub proto: &'a str,
+    /// Whether the peer's own `X-Forwarded-*` are believed.
+    pub trust: Trust,
+    /// Whether `Expect: 100-continue` goes on.
+    pub expectation: Expectation,
+}
+
+/// Whether the peer's `X-Forwarded-*` are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// `X-Forwarded-For` is extended, the others are kept where they are.
+    Trusted,
+    /// All are overwritten.
+    Untrusted,
+}
+
+/// Whether an expectation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// The destination is asked as well.
+    Forward,
+    /// The client has had its 100, or expects none.
+    Drop,
+}
+
+/// What a response's head becomes for the client.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseRewrite<'a> {
+    /// The client's version.
+    pub version: Version,
+    /// Whether the client's connection stays open.
+    pub persistence: Persistence,
+    /// A `Set-Cookie` of ours.
+    pub cookie: Option<&'a str>,
+}
+
+/// Appends the request's head, the empty line included.
+pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
+    out.extend_from_slice(request.method_name().as_bytes());
+    out.push(b' ');
+    write_target(out, request, rewrite.prefix);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    write_field(out, b"Host", rewrite.host.as_bytes());
+    for (field, name, value) in request.fields() {
+        if goes_to_destination(&field, rewrite) {
+            write_field(out, name, value);
+        }
+    }
+    match request.framing() {
+        RequestFraming::None => {}
+        RequestFraming::Length(length) => write_length(out, length),
+        RequestFraming::Chunked => out.extend_from_slice(CHUNKED),
+    }
+    if request.wants_trailers() {
+        out.extend_from_slice(b"TE: trailers\r\nConnection: TE\r\n");
+    }
+    write_forwarded(out, request, rewrite);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the response's head, the empty line included.
+///
+/// A chunked body is declared chunked to an HTTP/1.1 client only; for an HTTP/1.0 client the caller decodes it and
+/// closes the connection at its end.
+pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRewrite<'_>) {
+    write_status_line(out, response.status(), response.reason());
+    for (field, name, value) in response.fields() {
+        if goes_to_client(&field) {
+            write_field(out, name, value);
+        }
+    }
+    if let Some(cookie) = rewrite.cookie {
+        write_field(out, b"Set-Cookie", cookie.as_bytes());
+    }
+    match response.framing() {
+        ResponseFraming::Length(length) => write_length(out, length),
+        ResponseFraming::Chunked if rewrite.version == Version::Http11 => out.extend_from_slice(CHUNKED),
+        ResponseFraming::None => {
+            if let Some(length) = response.declared_length() {
+                write_length(out, length);
+            }
+        }
+        ResponseFraming::Chunked | ResponseFraming::Close => {}
+    }
+    if response.status() >= 200 {
+        write_connection(out, rewrite.version, rewrite.persistence);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends an interim response's head (1xx) for an HTTP/1.1 client.
+pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
+    let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookie: None };
+    self::response(out, response, &rewrite);
+}
+
+/// Appends a status line; the registered phrase where `reason` is empty.
+pub fn write_status_line(out: &mut Vec<u8>, status: u16, reason: &[u8]) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write_number(out, u64::from(status));
+    out.push(b' ');
+    out.extend_from_slice(if reason.is_empty() { phrase(status).as_bytes() } else { reason });
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends one field line.
+pub fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `Content-Length`.
+pub fn write_length(out: &mut Vec<u8>, length: u64) {
+    out.extend_from_slice(b"Content-Length: ");
+    write_number(out, length);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `Connection` where the version's own rule does not say it already (RFC 9112 9.3).
+pub fn write_connection(out: &mut Vec<u8>, version: Version, persistence: Persistence) {
+    match (version, persistence) {
+        (Version::Http11, Persistence::KeepAlive) => {}
+        (Version::Http10, Persistence::KeepAlive) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        (Version::Http10 | Version::Http11, Persistence::Close) => out.extend_from_slice(b"Connection: close\r\n"),
+    }
+}
+
+/// The registered reason phrase (RFC 9110 15); empty for statuses that this proxy never makes itself.
+pub fn phrase(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        410 => "Gone",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
+
+fn write_target(out: &mut Vec<u8>, request: &Request<'_>, prefix: &str) {
+    let path = request.path();
+    if path != "*" {
+        out.extend_from_slice(prefix.strip_suffix('/').unwrap_or(prefix).as_bytes());
+    }
+    out.extend_from_slice(path.as_bytes());
+    if let Some(query) = request.query() {
+        out.push(b'?');
+        out.extend_from_slice(query.as_bytes());
+    }
+}
+
+fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
+    out.extend_from_slice(b"X-Forwarded-For: ");
+    let (mut has_proto, mut has_host) = (false, false);
+    if rewrite.trust == Trust::Trusted {
+        for value in request.values(Known::ForwardedFor).filter(|value| !value.is_empty()) {
+            out.extend_from_slice(value);
+            out.extend_from_slice(b", ");
+        }
+        has_proto = request.values(Known::ForwardedProto).next().is_some();
+        has_host = request.values(Known::ForwardedHost).next().is_some();
+    }
+    out.extend_from_slice(rewrite.peer.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    if !has_proto {
+        write_field(out, b"X-Forwarded-Proto", rewrite.proto.as_bytes());
+    }
+    if !has_host && !request.authority().is_empty() {
+        write_field(out, b"X-Forwarded-Host", request.authority().as_bytes());
+    }
+}
+
+fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
+    if field.fate == Fate::Nominated {
+        return false;
+    }
+    match field.known {
+        Known::Other | Known::AltSvc | Known::RetryAfter => true,
+        Known::Expect => rewrite.expectation == Expectation::Forward,
+        Known::ForwardedProto | Known::ForwardedHost => rewrite.trust == Trust::Trusted,
+        Known::Host
+        | Known::Connection
+        | Known::ContentLength
+        | Known::TransferEncoding
+        | Known::Te
+        | Known::Upgrade
+        | Known::KeepAlive
+        | Known::Hop
+        | Known::Forwarded
+        | Known::ForwardedFor => false,
+    }
+}
+
+fn goes_to_client(field: &Field) -> bool {
+    if field.fate == Fate::Nominated {
+        return false;
+    }
+    match field.known {
+        Known::Other
+        | Known::Host
+        | Known::Expect
+        | Known::Forwarded
+        | Known::ForwardedFor
+        | Known::ForwardedProto
+        | Known::ForwardedHost
+        | Known::RetryAfter => true,
+        Known::Connection
+        | Known::ContentLength
+        | Known::TransferEncoding
+        | Known::Te
+        | Known::Upgrade
+        | Known::KeepAlive
+        | Known::Hop
+        | Known::AltSvc => false,
+    }
+}
+
+const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";

@@ -1,0 +1,334 @@
+//! A request's head (RFC 9112 3): parsed in place, judged whole.
+//!
+//! ```text
+//! bytes ──> RequestHead::parse ─┬─ Parsed::Partial   read more, call again
+//!                               ├─ Parsed::Complete  RequestHead::view(bytes) ──> facts for routing, forward::request
+//!                               └─ RequestError      answer its status, close
+//! ```
+//! A head that parses is fit to be forwarded: its target, Host, framing and Connection have been judged.
+
+use model::request::{BodyFacts, Fields, Method};
+
+use crate::connection::{self, Persistence, Version};
+use crate::error::{FieldError, RequestError};
+use crate::fields::{self, Fate, Field, Known, Span, values};
+use crate::framing::{Declared, FramingError, RequestFraming, declared};
+use crate::limits::HeadLimits;
+use crate::syntax::{is_token, list};
+use crate::target::{self, Target};
+
+/// Whether a head is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// All of it.
+    Complete,
+    /// More bytes are needed.
+    Partial,
+}
+
+/// The offsets and facts of one request's head. Reused from request to request; keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct RequestHead {
+    len: usize,
+    method: Span,
+    target: Target,
+    version: Version,
+    authority: Span,
+    host: String,
+    port: Option<u16>,
+    fields: Vec<Field>,
+    framing: RequestFraming,
+    persistence: Persistence,
+    expects_continue: bool,
+    wants_trailers: bool,
+    wants_upgrade: bool,
+}
+
+impl RequestHead {
+    /// Parses the head at the start of `bytes`; body or next request may follow it.
+    ///
+    /// One empty line before the request line is skipped (RFC 9112 2.2). After an error, [`RequestHead::view`] has no
+    /// meaning.
+    pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Parsed, RequestError> {
+        let start = match bytes {
+            [] | [b'\r'] => return Ok(Parsed::Partial),
+            [b'\r', b'\n', ..] => 2,
+            _ => 0,
+        };
+        let text = bytes.get(start..).unwrap_or_default();
+        let window = text.get(..text.len().min(limits.line.saturating_add(2))).unwrap_or_default();
+        let Some(line) = start_line(window)? else {
+            let is_full = text.len() > limits.line.saturating_add(1);
+            return if is_full { Err(RequestError::RequestLineTooLong) } else { Ok(Parsed::Partial) };
+        };
+        self.read_line(line, start)?;
+        let Some(end) = fields::parse(bytes, start + line.len() + 2, limits, &mut self.fields)? else {
+            return Ok(Parsed::Partial);
+        };
+        self.len = end;
+        self.judge(bytes)?;
+        Ok(Parsed::Complete)
+    }
+
+    /// Length of the head in bytes, the empty line at its end (and one before it) included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing was parsed yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The head joined with the bytes it was parsed from.
+    pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Request<'a> {
+        Request { bytes, head: self }
+    }
+
+    fn read_line(&mut self, line: &[u8], start: usize) -> Result<(), RequestError> {
+        let method_end = line.iter().position(|&byte| byte == b' ').ok_or(RequestError::RequestLine)?;
+        let (method, rest) = line.split_at(method_end);
+        if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
+            return Err(RequestError::RequestLine);
+        }
+        let rest = rest.get(1..).unwrap_or_default();
+        let target_end = rest.iter().position(|&byte| byte == b' ').ok_or(RequestError::RequestLine)?;
+        let (target, version) = rest.split_at(target_end);
+        let version = version.get(1..).unwrap_or_default();
+        self.version = Version::parse(version).ok_or_else(|| version_error(version))?;
+        let kind = Method::from_bytes(method);
+        if kind == Method::Connect {
+            return Err(RequestError::Connect);
+        }
+        self.method = Span::new(start, start + method_end);
+        self.target = target::parse(target, start + method_end + 1, kind)?;
+        Ok(())
+    }
+
+    /// The rules that need all fields.
+    fn judge(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        self.persistence = connection::read(&mut self.fields, bytes, self.version)
+            .map_err(|connection::TooManyOptions| RequestError::ConnectionOptions)?;
+        self.framing = match declared(&self.fields, bytes, self.version).map_err(framing_error)? {
+            Declared::Nothing => RequestFraming::None,
+            Declared::Length(length) => RequestFraming::Length(length),
+            Declared::Chunked => RequestFraming::Chunked,
+        };
+        self.judge_host(bytes)?;
+        self.judge_rest(bytes)
+    }
+
+    /// RFC 9112 3.2: exactly one Host in HTTP/1.1, never two; an absolute target replaces it.
+    fn judge_host(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        let mut hosts = self.fields.iter().filter(|field| field.known == Known::Host).map(|field| field.value);
+        let from_field = hosts.next();
+        if hosts.next().is_some() || (from_field.is_none() && self.version == Version::Http11) {
+            return Err(RequestError::HostCount);
+        }
+        self.host.clear();
+        self.port = None;
+        self.authority = Span::default();
+        if let Some(span) = from_field {
+            target::authority(span.of(bytes))?;
+        }
+        let Some(span) = self.target.authority.or(from_field) else { return Ok(()) };
+        let (host, port) = target::authority(span.of(bytes))?;
+        self.authority = span;
+        self.port = port;
+        // A host is ASCII by its grammar.
+        self.host.extend(host.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
+        Ok(())
+    }
+
+    fn judge_rest(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        self.expects_continue = false;
+        self.wants_trailers = false;
+        self.wants_upgrade = false;
+        for field in &self.fields {
+            match field.known {
+                // HTTP/1.0 knows no expectations (RFC 9110 10.1.1).
+                Known::Expect if self.version == Version::Http11 => {
+                    if !field.value.of(bytes).eq_ignore_ascii_case(b"100-continue") {
+                        return Err(RequestError::Expectation);
+                    }
+                    self.expects_continue = self.framing.has_body();
+                }
+                Known::Te => {
+                    self.wants_trailers |= list(field.value.of(bytes)).any(|te| te.eq_ignore_ascii_case(b"trailers"));
+                }
+                Known::Upgrade => self.wants_upgrade = self.version == Version::Http11,
+                Known::Other
+                | Known::Host
+                | Known::Connection
+                | Known::ContentLength
+                | Known::TransferEncoding
+                | Known::Expect
+                | Known::KeepAlive
+                | Known::Hop
+                | Known::Forwarded
+                | Known::ForwardedFor
+                | Known::ForwardedProto
+                | Known::ForwardedHost
+                | Known::AltSvc
+                | Known::RetryAfter => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RequestFraming {
+    /// Whether a body follows, of length 0 or more than 0 bytes that is not known before.
+    pub fn has_body(self) -> bool {
+        !matches!(self, Self::None | Self::Length(0))
+    }
+}
+
+/// A parsed head and its bytes.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    bytes: &'a [u8],
+    head: &'a RequestHead,
+}
+
+impl<'a> Request<'a> {
+    /// The method.
+    pub fn method(&self) -> Method {
+        Method::from_bytes(self.method_name().as_bytes())
+    }
+
+    /// The method as it came.
+    pub fn method_name(&self) -> &'a str {
+        text(self.head.method.of(self.bytes))
+    }
+
+    /// The version of the client.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// Host of the target, else of the Host field: lower case, without port, IPv6 in brackets; empty when an HTTP/1.0
+    /// client sent none.
+    pub fn host(&self) -> &'a str {
+        &self.head.host
+    }
+
+    /// Port of the target, else of the Host field, when one was written.
+    pub fn port(&self) -> Option<u16> {
+        self.head.port
+    }
+
+    /// `host[:port]` as it came; empty when an HTTP/1.0 client sent none.
+    pub fn authority(&self) -> &'a str {
+        text(self.head.authority.of(self.bytes))
+    }
+
+    /// The path as it came; `/` when the target had none, `*` for `OPTIONS *`.
+    pub fn path(&self) -> &'a str {
+        match text(self.head.target.path.of(self.bytes)) {
+            "" if self.head.target.is_asterisk => "*",
+            "" => "/",
+            path => path,
+        }
+    }
+
+    /// What came after `?`, without it.
+    pub fn query(&self) -> Option<&'a str> {
+        self.head.target.query.map(|query| text(query.of(self.bytes)))
+    }
+
+    /// How the body ends.
+    pub fn framing(&self) -> RequestFraming {
+        self.head.framing
+    }
+
+    /// The framing in the words of the decision makers.
+    pub fn body(&self) -> BodyFacts {
+        match self.head.framing {
+            RequestFraming::None => BodyFacts::None,
+            RequestFraming::Length(length) => BodyFacts::Length(length),
+            RequestFraming::Chunked => BodyFacts::Unknown,
+        }
+    }
+
+    /// Whether the client's connection may carry another request.
+    pub fn persistence(&self) -> Persistence {
+        self.head.persistence
+    }
+
+    /// Whether the client waits for a 100 before it sends its body (RFC 9110 10.1.1).
+    pub fn expects_continue(&self) -> bool {
+        self.head.expects_continue
+    }
+
+    /// Whether the client takes trailers (`TE: trailers`).
+    pub fn wants_trailers(&self) -> bool {
+        self.head.wants_trailers
+    }
+
+    /// Whether the client offers another protocol.
+    pub fn wants_upgrade(&self) -> bool {
+        self.head.wants_upgrade
+    }
+
+    /// All fields with name and value, in order, whatever becomes of them.
+    pub fn fields(&self) -> impl Iterator<Item = (Field, &'a [u8], &'a [u8])> + use<'a> {
+        let bytes = self.bytes;
+        self.head.fields.iter().map(move |field| (*field, field.name.of(bytes), field.value.of(bytes)))
+    }
+
+    /// The values of a field that means something to a proxy, in order; those that `Connection` ended are left out.
+    pub fn values(&self, known: Known) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        let fields = self.head.fields.iter().filter(move |f| f.known == known && f.fate == Fate::ByName);
+        fields.map(move |field| field.value.of(bytes))
+    }
+}
+
+impl Fields for Request<'_> {
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        for (_, found, value) in self.fields() {
+            if found.eq_ignore_ascii_case(name.as_bytes()) {
+                visit(value);
+            }
+        }
+    }
+}
+
+/// The line up to its CRLF. `None`: its end is not there.
+pub(crate) fn start_line(window: &[u8]) -> Result<Option<&[u8]>, FieldError> {
+    let Some(end) = window.iter().position(|&byte| byte == b'\r' || byte == b'\n') else { return Ok(None) };
+    match window.get(end..) {
+        Some([b'\r', b'\n', ..]) => Ok(window.get(..end)),
+        Some([b'\r']) => Ok(None),
+        _ => Err(FieldError::LineEnd),
+    }
+}
+
+/// A text of the head's grammar, which is ASCII.
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+/// `HTTP/` DIGIT `.` DIGIT that is not ours is a version (505); anything else is no request line (400).
+fn version_error(text: &[u8]) -> RequestError {
+    match text {
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
+            RequestError::Version
+        }
+        _ => RequestError::RequestLine,
+    }
+}
+
+fn framing_error(error: FramingError) -> RequestError {
+    match error {
+        FramingError::ContentLength => RequestError::ContentLength,
+        FramingError::TransferEncoding => RequestError::TransferEncoding,
+        FramingError::UnknownCoding => RequestError::UnknownCoding,
+    }
+}
+
+/// The first value of a known field.
+pub(crate) fn first<'a>(fields: &'a [Field], bytes: &'a [u8], known: Known) -> Option<&'a [u8]> {
+    values(fields, bytes, known).next()
+}

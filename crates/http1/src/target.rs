@@ -1,0 +1,114 @@
+//! The request target's four forms (RFC 9112 3.2) and the authority that Host or target carry (RFC 3986 3.2).
+
+use model::request::Method;
+
+use crate::error::RequestError;
+use crate::fields::Span;
+use crate::syntax::{is_host, is_target};
+
+/// Where the parts of a target lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Of the absolute form; it then wins over Host (RFC 9112 3.2.2).
+    pub authority: Option<Span>,
+    /// Empty stands for `/` (or for `*` when `is_asterisk`).
+    pub path: Span,
+    /// Without the question mark.
+    pub query: Option<Span>,
+    /// `OPTIONS *`, also as `OPTIONS http://host`.
+    pub is_asterisk: bool,
+}
+
+/// Parses the target that lies at `start` in its head.
+pub(crate) fn parse(text: &[u8], start: usize, method: Method) -> Result<Target, RequestError> {
+    if text.is_empty() || !text.iter().all(|&byte| is_target(byte)) {
+        return Err(RequestError::Target);
+    }
+    match text {
+        [b'/', ..] => Ok(path_and_query(text, start)),
+        b"*" if method == Method::Options => Ok(Target { is_asterisk: true, ..Target::default() }),
+        _ => absolute(text, start, method),
+    }
+}
+
+/// A target with a scheme. https on a plain connection is not ours to answer for.
+fn absolute(text: &[u8], start: usize, method: Method) -> Result<Target, RequestError> {
+    let (scheme, rest) = text.split_at_checked(SCHEME.len()).ok_or(RequestError::Target)?;
+    if !scheme.eq_ignore_ascii_case(SCHEME) {
+        return Err(RequestError::Target);
+    }
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    let (_, tail) = rest.split_at(end);
+    let at = start + SCHEME.len() + end;
+    let mut target = path_and_query(tail, at);
+    target.authority = Some(Span::new(start + SCHEME.len(), at));
+    target.is_asterisk = tail.is_empty() && method == Method::Options;
+    Ok(target)
+}
+
+fn path_and_query(text: &[u8], start: usize) -> Target {
+    let mark = text.iter().position(|&byte| byte == b'?');
+    let path = Span::new(start, start + mark.unwrap_or(text.len()));
+    let query = mark.map(|mark| Span::new(start + mark + 1, start + text.len()));
+    Target { authority: None, path, query, is_asterisk: false }
+}
+
+/// Splits `host[:port]`; refuses user information, an empty host, a port that is no number and anything else that is
+/// no authority of an http URI.
+pub(crate) fn authority(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestError> {
+    let (host, port) = if text.first() == Some(&b'[') {
+        let end = text.iter().position(|&byte| byte == b']').ok_or(RequestError::Authority)?;
+        let (host, after) = text.split_at(end + 1);
+        let address = host.get(1..end).and_then(|inner| std::str::from_utf8(inner).ok());
+        address.and_then(|a| a.parse::<std::net::Ipv6Addr>().ok()).ok_or(RequestError::Authority)?;
+        match after {
+            [] => (host, None),
+            [b':', port @ ..] => (host, Some(port)),
+            [_, ..] => return Err(RequestError::Authority),
+        }
+    } else {
+        let colon = text.iter().position(|&byte| byte == b':');
+        let host = text.get(..colon.unwrap_or(text.len())).unwrap_or_default();
+        if host.is_empty() || !host.iter().all(|&byte| is_host(byte)) {
+            return Err(RequestError::Authority);
+        }
+        (host, colon.map(|colon| text.get(colon + 1..).unwrap_or_default()))
+    };
+    let port = match port {
+        // `host:` is a host with the default port (RFC 3986 6.2.3).
+        None | Some([]) => None,
+        Some(digits) => {
+            let number = crate::syntax::digits(digits).and_then(|number| u16::try_from(number).ok());
+            Some(number.ok_or(RequestError::Authority)?)
+        }
+    };
+    Ok((host, port))
+}
+
+const SCHEME: &[u8] = b"http://";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_split_or_refused() {
+        let good: [(&str, (&str, Option<u16>)); 6] = [
+            ("a.test", ("a.test", None)),
+            ("a.test:80", ("a.test", Some(80))),
+            ("a.test:", ("a.test", None)),
+            ("[::1]", ("[::1]", None)),
+            ("[::1]:8080", ("[::1]", Some(8080))),
+            ("A_b-c.test", ("A_b-c.test", None)),
+        ];
+        for (text, (host, port)) in good {
+            assert_eq!(authority(text.as_bytes()), Ok((host.as_bytes(), port)), "{text}");
+        }
+        for text in [
+            "", ":80", "a:x", "a:65536", "a:-1", "user@a", "u:p@a", "a b", "a/b", "a,b", "[::1", "[x]", "[::1]x",
+            "::1", "a\u{e9}", "a\\b", "a?b",
+        ] {
+            assert_eq!(authority(text.as_bytes()), Err(RequestError::Authority), "{text}");
+        }
+    }
+}

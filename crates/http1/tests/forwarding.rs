@@ -1,0 +1,142 @@
+//! What goes on to the next hop, byte for byte.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use http1::connection::{Persistence, Version};
+use http1::forward::{self, Expectation, RequestRewrite, ResponseRewrite, Trust};
+use http1::limits::HeadLimits;
+use http1::request::{Parsed, RequestHead};
+use http1::response::{RequestKind, ResponseHead};
+
+const LIMITS: HeadLimits = HeadLimits { line: 8192, bytes: 32768, fields: 100 };
+
+const REWRITE: RequestRewrite<'_> = RequestRewrite {
+    prefix: "/",
+    host: "d1:81",
+    peer: "192.0.2.7",
+    proto: "http",
+    trust: Trust::Untrusted,
+    expectation: Expectation::Drop,
+};
+
+fn forwarded(text: &str, rewrite: RequestRewrite<'_>) -> String {
+    let mut head = RequestHead::default();
+    assert_eq!(head.parse(text.as_bytes(), &LIMITS), Ok(Parsed::Complete));
+    let mut out = Vec::new();
+    forward::request(&mut out, &head.view(text.as_bytes()), &rewrite);
+    String::from_utf8(out).unwrap()
+}
+
+fn answered(text: &str, kind: RequestKind, version: Version, persistence: Persistence) -> String {
+    let mut head = ResponseHead::default();
+    assert_eq!(head.parse(text.as_bytes(), &HeadLimits::RESPONSE, kind), Ok(Parsed::Complete));
+    let mut out = Vec::new();
+    let rewrite = ResponseRewrite { version, persistence, cookie: None };
+    forward::response(&mut out, &head.view(text.as_bytes()), &rewrite);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn hop_by_hop_and_nominated_fields_end_here() {
+    let text = "GET http://b.test/x?y HTTP/1.1\r\nHost: a.test\r\n\
+        Connection: close, X-Foo, X-Forwarded-For, Host, Content-Length, keep-alive\r\nX-Foo: 1\r\nx-foo: 2\r\n\
+        X-Bar: 3\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\nTE: gzip\r\nProxy-Authorization: x\r\nProxy: x\r\n\
+        Upgrade: h2c\r\nHTTP2-Settings: x\r\nForwarded: for=x\r\nX-Forwarded-For: 1.1.1.1\r\n\
+        X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(
+        forwarded(text, REWRITE),
+        "GET /x?y HTTP/1.1\r\nHost: d1:81\r\nX-Bar: 3\r\nContent-Length: 0\r\nX-Forwarded-For: 192.0.2.7\r\n\
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: b.test\r\n\r\n"
+    );
+}
+
+#[test]
+fn a_trusted_proxy_is_believed_and_extended() {
+    let text = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1, 2.2.2.2\r\nX-Forwarded-For: 3.3.3.3\r\n\
+        X-Forwarded-Proto: https\r\nX-Forwarded-Host: c.test\r\n\r\n";
+    let out = forwarded(text, RequestRewrite { trust: Trust::Trusted, ..REWRITE });
+    assert!(out.contains("X-Forwarded-For: 1.1.1.1, 2.2.2.2, 3.3.3.3, 192.0.2.7\r\n"), "{out}");
+    assert!(out.contains("X-Forwarded-Proto: https\r\n") && !out.contains("X-Forwarded-Proto: http\r\n"), "{out}");
+    assert!(out.contains("X-Forwarded-Host: c.test\r\n") && !out.contains("X-Forwarded-Host: a\r\n"), "{out}");
+}
+
+#[test]
+fn the_path_prefix_of_the_destination_comes_first() {
+    for (prefix, target, sent) in [
+        ("/", "/x", "/x"),
+        ("/base", "/x?q=1", "/base/x?q=1"),
+        ("/base/", "/x", "/base/x"),
+        ("/base/", "//x", "/base//x"),
+        ("/", "http://a.test", "/"),
+    ] {
+        let out = forwarded(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"), RequestRewrite { prefix, ..REWRITE });
+        assert!(out.starts_with(&format!("GET {sent} HTTP/1.1\r\n")), "{out}");
+    }
+    let out = forwarded("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", RequestRewrite { prefix: "/base", ..REWRITE });
+    assert!(out.starts_with("OPTIONS * HTTP/1.1\r\n"), "{out}");
+}
+
+#[test]
+fn exactly_one_clean_framing_goes_out() {
+    for (fields, sent) in [
+        ("Content-Length: 005\r\nContent-Length: 5\r\n", "Content-Length: 5\r\n"),
+        ("Transfer-Encoding:  CHUNKED \r\n", "Transfer-Encoding: chunked\r\n"),
+    ] {
+        let out = forwarded(&format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"), REWRITE);
+        assert_eq!(out.matches(sent).count(), 1, "{out}");
+        assert_eq!(out.to_lowercase().matches("content-length").count() + out.matches("chunked").count(), 1, "{out}");
+    }
+}
+
+#[test]
+fn expectations_and_trailers_are_said_anew() {
+    let text = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\nTE: trailers, gzip\r\n\r\n";
+    assert!(!forwarded(text, REWRITE).contains("Expect"));
+    let out = forwarded(text, RequestRewrite { expectation: Expectation::Forward, ..REWRITE });
+    assert!(out.contains("Expect: 100-continue\r\n") && out.contains("TE: trailers\r\nConnection: TE\r\n"), "{out}");
+}
+
+#[test]
+fn answers_lose_what_belongs_to_the_other_connection() {
+    let text = "HTTP/1.1 200 Fein\r\nConnection: X-Bar, keep-alive\r\nX-Bar: 1\r\nKeep-Alive: timeout=5\r\nAlt-Svc: h3\r\n\
+        Upgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n";
+    assert_eq!(
+        answered(text, RequestKind::Other, Version::Http11, Persistence::KeepAlive),
+        "HTTP/1.1 200 Fein\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n"
+    );
+}
+
+#[test]
+fn answers_say_what_becomes_of_the_connection() {
+    let text = "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n";
+    for (version, persistence, line) in [
+        (Version::Http11, Persistence::KeepAlive, ""),
+        (Version::Http11, Persistence::Close, "Connection: close\r\n"),
+        (Version::Http10, Persistence::KeepAlive, "Connection: keep-alive\r\n"),
+        (Version::Http10, Persistence::Close, "Connection: close\r\n"),
+    ] {
+        assert_eq!(
+            answered(text, RequestKind::Other, version, persistence),
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{line}\r\n")
+        );
+    }
+}
+
+#[test]
+fn bodyless_answers_keep_or_lose_their_length() {
+    let framing = |head: &str, kind| {
+        let out = answered(head, kind, Version::Http11, Persistence::KeepAlive);
+        out.split_once("\r\n").unwrap().1.to_owned()
+    };
+    assert_eq!(framing("HTTP/1.1 200\r\nContent-Length: 9\r\n\r\n", RequestKind::Head), "Content-Length: 9\r\n\r\n");
+    assert_eq!(framing("HTTP/1.1 304\r\nContent-Length: 9\r\n\r\n", RequestKind::Other), "Content-Length: 9\r\n\r\n");
+    assert_eq!(framing("HTTP/1.1 204\r\nContent-Length: 9\r\n\r\n", RequestKind::Other), "\r\n");
+    assert_eq!(framing("HTTP/1.1 204\r\nTransfer-Encoding: chunked\r\n\r\n", RequestKind::Other), "\r\n");
+}
+
+#[test]
+fn chunks_are_announced_to_http_1_1_only() {
+    let text = "HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let out = |version| answered(text, RequestKind::Other, version, Persistence::Close);
+    assert!(out(Version::Http11).contains("Transfer-Encoding: chunked\r\n"));
+    assert!(!out(Version::Http10).contains("Transfer-Encoding"));
+}
