@@ -33,5 +33,7 @@ pub mod route;
 pub mod timeouts;
 pub mod vip;
 
+pub mod probe_uri;
+
 pub mod event;
 pub mod view;
