@@ -1,5 +1,22 @@
 //! One request's walk as a pure machine, and the snapshot it walks over.
+//!
+//! The driver (a connection of the proxy) loads one [`Snapshot`], calls [`Exchange::begin`] with the request's head,
+//! does what the [`Step`] says, tells the machine what came of it by [`Exchange::handle`], and after each call hands
+//! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
+//!
+//! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`pick`] (who is next), [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;
 pub mod step;
+
+pub mod walk;
+
+mod pick;
+
+pub mod reason;
+
+pub use reason::Reason;
+pub use snapshot::Snapshot;
+pub use step::{Admission, Answer, Attempt, Connection, Input, Placement, Replay, Report, RetryDenied, Shared, Step};
+pub use walk::{Exchange, Worker};

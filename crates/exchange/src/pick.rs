@@ -1,0 +1,111 @@
+//! Who is next: the pin, then the balancing policy over the available ones that were not tried, past the gates.
+
+use balance::affinity::{self, Pin};
+use balance::{IndexSet, Loads};
+use model::affinity::AffinityFailurePolicy;
+use model::id::DestinationIndex;
+use model::request::Fields;
+use retry::Pool;
+
+use crate::snapshot::{ClusterView, DestinationView};
+use crate::step::{Admission, Shared};
+use crate::walk::Worker;
+
+/// What a pick comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Picked {
+    /// This one.
+    One(DestinationIndex, Admission),
+    /// There is none.
+    Nobody,
+    /// The pinned one cannot serve, and no other may.
+    PinLost,
+}
+
+/// The first pick of an exchange.
+pub(crate) fn first(cluster: &ClusterView, pin: Pin, worker: &mut Worker, shared: &impl Shared) -> Picked {
+    let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
+    match (pin, policy) {
+        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), worker, shared),
+        (Pin::To(index), Some(policy)) => {
+            let is_available = cluster.available.contains(&index.0);
+            match is_available.then(|| admit(cluster, index, shared)).flatten() {
+                Some(admission) => Picked::One(index, admission),
+                None => without_pin(cluster, policy, worker, shared),
+            }
+        }
+        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, worker, shared),
+    }
+}
+
+fn without_pin(
+    cluster: &ClusterView,
+    policy: AffinityFailurePolicy,
+    worker: &mut Worker,
+    shared: &impl Shared,
+) -> Picked {
+    match policy {
+        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), worker, shared),
+        AffinityFailurePolicy::Return503Error => Picked::PinLost,
+    }
+}
+
+/// The next pick by the balancing policy. One that is gated and whose gate somebody else holds counts as not available.
+pub(crate) fn next(cluster: &ClusterView, tried: &IndexSet, worker: &mut Worker, shared: &impl Shared) -> Picked {
+    let busy = Busy { cluster, shared };
+    let Worker { turns, random } = worker;
+    let mut refused: Option<IndexSet> = None;
+    // Each round but the last refuses one more.
+    for _ in 0..=cluster.available.len() {
+        let excluded = refused.as_ref().unwrap_or(tried);
+        let Some(index) = cluster.picker.pick(&cluster.available, excluded, &busy, turns, random) else {
+            return Picked::Nobody;
+        };
+        match admit(cluster, index, shared) {
+            Some(admission) => return Picked::One(index, admission),
+            None => refused.get_or_insert_with(|| tried.clone()).insert(index),
+        }
+    }
+    Picked::Nobody
+}
+
+/// Claims the destination's gate where one stands; `None` when somebody holds it.
+fn admit(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> Option<Admission> {
+    let destination = cluster.destinations.get(index.index())?;
+    if !destination.is_gated {
+        return Some(Admission::Open);
+    }
+    shared.claim(destination.slot).then_some(Admission::Gate)
+}
+
+/// How the untried ones are doing.
+pub(crate) fn pool(cluster: &ClusterView, tried: &IndexSet, shared: &impl Shared) -> Pool {
+    let mut pool = Pool::Empty;
+    for (index, _) in cluster.picker.candidates(&cluster.available, tried).iter() {
+        match cluster.destinations.get(index.index()) {
+            Some(destination) if shared.is_failing(destination.slot) => pool = Pool::Failing,
+            Some(_) | None => return Pool::Good,
+        }
+    }
+    pool
+}
+
+/// What the request's cookie says.
+pub(crate) fn pin(cluster: &ClusterView, fields: &dyn Fields) -> Pin {
+    let keys = cluster.destinations.iter().map(|destination: &DestinationView| &destination.affinity_key);
+    match &cluster.affinity {
+        Some(affinity) => affinity::lookup(affinity, cluster.compat, keys, fields),
+        None => Pin::Absent,
+    }
+}
+
+struct Busy<'a, S> {
+    cluster: &'a ClusterView,
+    shared: &'a S,
+}
+
+impl<S: Shared> Loads for Busy<'_, S> {
+    fn in_flight(&self, destination: DestinationIndex) -> u32 {
+        self.cluster.destinations.get(destination.index()).map_or(0, |d| self.shared.in_flight(d.slot))
+    }
+}
