@@ -14,7 +14,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// One upstream's checker.
@@ -27,7 +28,8 @@ pub struct Checker {
     /// `http`, `https` or `tcp`; missing before 3.3 and in odd configurations.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The nodes, in the order of the document.
+    /// The nodes, in the order of the document. None at all are written as APISIX does: as `{}`.
+    #[serde(serialize_with = "lua_table")]
     pub nodes: Vec<Node>,
 }
 
@@ -114,14 +116,8 @@ impl TryFrom<Value> for Checker {
 
 /// Every checker of `GET /v1/healthcheck`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Vec<Checker>")]
-pub struct CheckerList(pub Vec<Checker>);
-
-impl From<CheckerList> for Vec<Checker> {
-    fn from(list: CheckerList) -> Self {
-        list.0
-    }
-}
+#[serde(try_from = "Value")]
+pub struct CheckerList(#[serde(serialize_with = "lua_table")] pub Vec<Checker>);
 
 impl TryFrom<Value> for CheckerList {
     type Error = Unreadable;
@@ -135,6 +131,11 @@ impl TryFrom<Value> for CheckerList {
         };
         entries.into_iter().map(Checker::try_from).collect::<Result<_, _>>().map(Self)
     }
+}
+
+/// A list as Lua's JSON writer has it: an empty table is an object.
+fn lua_table<T: Serialize, S: Serializer>(items: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    if items.is_empty() { serializer.serialize_map(Some(0))?.end() } else { items.serialize(serializer) }
 }
 
 /// The objects of a list. Lua writes an empty table as `{}` and one with gaps as an object with numbers for keys.

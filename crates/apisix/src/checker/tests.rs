@@ -111,3 +111,14 @@ fn what_we_write_is_the_current_form_and_reads_back() {
     );
     assert_eq!(read(&text), checker);
 }
+
+#[test]
+fn nothing_is_written_as_an_empty_object() {
+    let checker = Checker { name: "/apisix/upstreams/api".to_owned(), kind: Some("http".to_owned()), nodes: vec![] };
+    let text = serde_json::to_string(&checker).unwrap();
+    assert_eq!(text, r#"{"name":"/apisix/upstreams/api","type":"http","nodes":{}}"#);
+    assert_eq!(read(&text), checker);
+    assert_eq!(serde_json::to_string(&CheckerList::default()).unwrap(), "{}");
+    let list = serde_json::to_string(&CheckerList(vec![checker])).unwrap();
+    assert!(list.starts_with('['), "{list}");
+}
