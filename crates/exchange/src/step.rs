@@ -131,9 +131,8 @@ pub struct Report {
 pub trait Shared {
     /// Requests in flight at a destination, all workers together.
     fn in_flight(&self, slot: Slot) -> u32;
-    /// Pays the deposit of a first attempt into the cluster's budget.
-    fn deposit(&self, budget: u32);
     /// Takes the price of one retry from the cluster's budget; false when it is not there. Never called with nothing.
+    /// What comes in (`retry::budget`) is paid at the core's tick, so that a request that succeeds writes nothing.
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;
     /// Claims the destination's gate; false when somebody holds it.
     fn claim(&self, slot: Slot) -> bool;

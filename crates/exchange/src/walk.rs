@@ -271,10 +271,7 @@ impl Exchange {
         self.deadline = patience(view.timeout, &cluster.retry).map(|patience| now + patience);
         self.pin = pick::pin(cluster, facts.fields);
         match pick::first(cluster, self.pin, worker, shared) {
-            Picked::One(destination, admission) => {
-                shared.deposit(cluster.budget);
-                Step::Connect(self.connect(now, index, destination, admission))
-            }
+            Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
             Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
             Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),
         }

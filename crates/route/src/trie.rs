@@ -16,9 +16,9 @@ use crate::path::{Segments, normal};
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Literal segments in normal form, sorted.
-    literals: Vec<(Vec<u8>, Node)>,
+    literals: Vec<(Vec<u8>, Self)>,
     /// Any one segment that is not empty.
-    parameter: Option<Box<Node>>,
+    parameter: Option<Box<Self>>,
     /// Ranks of patterns that end here, ascending.
     ends: Vec<u32>,
     /// Ranks of patterns that go on with at most one segment, ascending.
