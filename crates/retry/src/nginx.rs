@@ -5,8 +5,8 @@
 //! after anything. Statistic: none; no budget, no gate, no limit on timeouts. Cold start: none.
 //! Tries are counted from the configured servers, cut by `attempts`; whether one of them can still be picked shows only
 //! at the pick, which may end with "no live upstreams" (502) although a real answer was at hand.
-//! One difference is kept on purpose: a stale reused connection gets the free resend and is held against nobody, where
-//! nginx charges the server and moves on.
+//! One difference is kept on purpose: a stale reused connection gets the free resend on the same server, where nginx
+//! moves on to the next one.
 
 use model::outcome::{AttemptEnd, Progress};
 use model::request::Method;
