@@ -23,6 +23,11 @@ impl Budget {
         self.change(|balance| Some(balance.saturating_add(amount).min(cap.max(balance))))
     }
 
+    /// For the tick: time has passed.
+    pub(crate) fn settle(&self, rest_of: impl Fn(u32) -> u32) -> bool {
+        self.change(|balance| Some(rest_of(balance)))
+    }
+
     /// Money carries no other memory with it, so Relaxed is enough.
     fn change(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
         let mut balance = self.balance();
@@ -56,5 +61,7 @@ mod tests {
         assert_eq!(budget.balance(), 400);
         assert!(budget.deposit(100, 10));
         assert_eq!(budget.balance(), 400);
+        assert!(budget.settle(|balance| balance / 2 + 7));
+        assert_eq!(budget.balance(), 207);
     }
 }

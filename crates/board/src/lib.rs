@@ -46,6 +46,7 @@ pub use crate::cell::Current;
 pub use crate::event::Ended;
 pub use crate::gate::GateGuard;
 pub use crate::reader::{Drained, Reader};
+pub use crate::shared::Trend;
 pub use crate::worker::{InFlight, Worker};
 
 use crate::cell::SnapshotCell;
@@ -150,6 +151,22 @@ impl<S> Board<S> {
     /// tick from the sums, so that a request that succeeds pays nothing.
     pub fn deposit(&self, budget: u32, amount: u32, cap: u32) {
         self.shared.deposit(budget, amount, cap);
+    }
+
+    /// Replaces the balance of a budget by what `rest_of` makes of it: expiry and income of the time since the last tick.
+    /// `rest_of` may be called more than once.
+    pub fn settle(&self, budget: u32, rest_of: impl Fn(u32) -> u32) {
+        self.shared.settle(budget, rest_of);
+    }
+
+    /// How a destination's recent attempts went, as the core last said.
+    pub fn trend(&self, slot: Slot) -> Trend {
+        self.shared.trend(slot)
+    }
+
+    /// For the core's tick: says how a destination's recent attempts went.
+    pub fn set_trend(&self, slot: Slot, trend: Trend) {
+        self.shared.set_trend(slot, trend);
     }
 
     /// Thousandths of a token in a budget; 0 before the first deposit.

@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) workers: Box<[CachePadded<WorkerState>]>,
     pub(crate) gates: Table<Gate>,
     budgets: Table<Budget>,
+    /// By slot: [`Trend`] as a flag.
+    failing: Table<AtomicBool>,
     pub(crate) wake: Wake,
     pub(crate) reader_claimed: AtomicBool,
 }
@@ -28,6 +30,7 @@ impl Shared {
             workers: (0..workers).map(|_| CachePadded::new(WorkerState::new(events))).collect(),
             gates: Table::new(),
             budgets: Table::new(),
+            failing: Table::new(),
             wake: Wake::new(),
             reader_claimed: AtomicBool::new(false),
         }
@@ -56,8 +59,32 @@ impl Shared {
         }
     }
 
+    pub(crate) fn settle(&self, budget: u32, rest_of: impl Fn(u32) -> u32) {
+        if let Some(budget) = self.budgets.grow(budget) {
+            let _ = budget.settle(rest_of);
+        }
+    }
+
     pub(crate) fn balance(&self, budget: u32) -> u32 {
         self.budgets.get(budget).map_or(0, Budget::balance)
+    }
+
+    pub(crate) fn trend(&self, slot: Slot) -> Trend {
+        match self.failing.get(slot.0) {
+            Some(flag) if flag.load(Ordering::Relaxed) => Trend::Failing,
+            Some(_) | None => Trend::Steady,
+        }
+    }
+
+    pub(crate) fn set_trend(&self, slot: Slot, trend: Trend) {
+        match (self.failing.get(slot.0), trend) {
+            (None, Trend::Steady) => {}
+            (_, trend) => {
+                if let Some(flag) = self.failing.grow(slot.0) {
+                    flag.store(trend == Trend::Failing, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     pub(crate) fn reopen(&self, slot: Slot) {
@@ -69,6 +96,15 @@ impl Shared {
     fn records(&self, slot: Slot) -> impl Iterator<Item = &Record> {
         self.workers.iter().filter_map(move |state| state.records.get(slot.0))
     }
+}
+
+/// How a destination's recent attempts went, all workers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trend {
+    /// Well enough, or nothing is known.
+    Steady,
+    /// Most of them failed.
+    Failing,
 }
 
 /// What one worker writes.

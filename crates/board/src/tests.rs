@@ -183,6 +183,16 @@ fn budgets_are_empty_until_paid_into() {
     assert!(!board.withdraw(3, 1));
 }
 
+#[test]
+fn a_trend_is_steady_until_the_core_says_otherwise() {
+    let board = Board::new(0, Arc::new(()));
+    assert_eq!(board.trend(Slot(9)), Trend::Steady);
+    board.set_trend(Slot(9), Trend::Failing);
+    assert_eq!((board.trend(Slot(9)), board.trend(Slot(8))), (Trend::Failing, Trend::Steady));
+    board.set_trend(Slot(9), Trend::Steady);
+    assert_eq!(board.trend(Slot(9)), Trend::Steady);
+}
+
 /// Four workers count, fail and fly over destinations that they share, through rings that are far too small, while the
 /// reader drains: in the end the sums are exact.
 #[test]
