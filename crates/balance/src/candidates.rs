@@ -29,13 +29,14 @@ pub struct Candidates<'a> {
     members: &'a [Member],
     available: &'a [u32],
     excluded: &'a IndexSet,
+    weights: Weights,
     /// Nothing is excluded and all weights are the same: the available list is the choice.
     is_plain: bool,
 }
 
 impl<'a> Candidates<'a> {
     pub(crate) fn new(members: &'a [Member], available: &'a [u32], excluded: &'a IndexSet, weights: Weights) -> Self {
-        Self { members, available, excluded, is_plain: weights == Weights::Equal && excluded.is_empty() }
+        Self { members, available, excluded, weights, is_plain: weights == Weights::Equal && excluded.is_empty() }
     }
 
     /// The destinations, in the order of the configuration, with what is known of each.
@@ -66,8 +67,20 @@ impl<'a> Candidates<'a> {
         self.members.get(index.index()).map_or(0, |member| member.weight)
     }
 
-    /// Whether all weights are equal, so that they need not be looked at.
-    pub fn is_plain(&self) -> bool {
+    /// Whether the cluster's weights are all the same, so that they need not be looked at.
+    pub fn has_equal_weights(&self) -> bool {
+        self.weights == Weights::Equal
+    }
+
+    /// The smallest weight above 0 in the cluster.
+    pub fn lightest(&self) -> u32 {
+        match self.weights {
+            Weights::Equal => self.members.first().map_or(1, |member| member.weight),
+            Weights::Differ { lightest } => lightest,
+        }
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 }
@@ -78,5 +91,8 @@ pub(crate) enum Weights {
     /// All the same, above 0.
     Equal,
     /// Some differ, or some are 0.
-    Differ,
+    Differ {
+        /// The smallest above 0; 1 when there is none.
+        lightest: u32,
+    },
 }

@@ -59,14 +59,8 @@ impl Picker {
             }
         };
         let members = members(cluster);
-        let first = members.first().map_or(0, |member| member.weight);
-        let is_equal = first > 0 && members.iter().all(|member| member.weight == first);
-        Self {
-            cluster: cluster.id.clone(),
-            policy,
-            members,
-            weights: if is_equal { Weights::Equal } else { Weights::Differ },
-        }
+        let weights = weights(&members);
+        Self { cluster: cluster.id.clone(), policy, members, weights }
     }
 
     /// One of `available` (indexes into the cluster's destinations) that is not `excluded` and has a weight; `None`
@@ -168,6 +162,14 @@ fn members(cluster: &Cluster) -> Arc<[Member]> {
             }
         })
         .collect()
+}
+
+fn weights(members: &[Member]) -> Weights {
+    let first = members.first().map_or(0, |member| member.weight);
+    if first > 0 && members.iter().all(|member| member.weight == first) {
+        return Weights::Equal;
+    }
+    Weights::Differ { lightest: members.iter().map(|member| member.weight).filter(|&w| w > 0).min().unwrap_or(1) }
 }
 
 /// The sort key of .NET's OrdinalIgnoreCase: UTF-16 units of the upper-cased text.

@@ -36,20 +36,20 @@ pub(crate) fn draw(
         .map(|(index, _)| index)
 }
 
-/// A destination's requests in flight against its weight; compares as a fraction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Burden {
-    in_flight: u32,
-    weight: u32,
-}
+/// A destination's requests in flight against its weight, in whole units of the lightest weight: 8 in flight at weight
+/// 100 and none at weight 1 are equal. A finer measure would send the light one a request whenever it is idle, which at
+/// low load is far more than its share; equals are settled by a draw, which keeps the shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Burden(u64);
 
 impl Burden {
     pub(crate) fn of(index: DestinationIndex, candidates: &Candidates<'_>, loads: &dyn Loads) -> Self {
-        Self { in_flight: loads.in_flight(index), weight: candidates.weight(index) }
-    }
-
-    pub(crate) fn compare(self, other: Self) -> std::cmp::Ordering {
-        let times = |a: u32, b: u32| u64::from(a) * u64::from(b);
-        times(self.in_flight, other.weight).cmp(&times(other.in_flight, self.weight))
+        let in_flight = u64::from(loads.in_flight(index));
+        if candidates.has_equal_weights() {
+            return Self(in_flight);
+        }
+        let units = in_flight * u64::from(candidates.lightest());
+        // Candidates have a weight above 0.
+        Self(units.checked_div(u64::from(candidates.weight(index))).unwrap_or(u64::MAX))
     }
 }

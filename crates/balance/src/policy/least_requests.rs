@@ -1,6 +1,6 @@
 //! LeastRequests: the destination with the fewest requests in flight for its weight.
 //!
-//! Signal: requests in flight, divided by the weight. Ties: drawn by weight, since the earliest would get all of a quiet
+//! Signal: requests in flight for the weight. Ties: drawn by weight, since the earliest would get all of a quiet
 //! cluster's traffic; under `compat: yarp` the earliest, as there. Cold start: all are tied.
 
 use model::id::DestinationIndex;
@@ -27,7 +27,7 @@ pub(crate) fn pick(
     let mut tied = 0u64;
     for (index, member) in candidates.iter() {
         let burden = Burden::of(index, candidates, loads);
-        let order = best.map_or(std::cmp::Ordering::Less, |(_, least)| burden.compare(least));
+        let order = best.map_or(std::cmp::Ordering::Less, |(_, least)| burden.cmp(&least));
         let weight = u64::from(member.weight);
         if order.is_lt() {
             tied = weight;

@@ -1,6 +1,6 @@
 //! PowerOfTwoChoices: of two distinct destinations drawn at random the one with fewer requests in flight.
 //!
-//! Signal: requests in flight, divided by the weight. Rule: the first drawn wins a tie. Weights: both draws are by
+//! Signal: requests in flight for the weight. Rule: the first drawn wins a tie. Weights: both draws are by
 //! weight. Cold start: with nothing in flight it is the first draw. Source: Mitzenmacher, "The power of two choices in
 //! randomized load balancing", 2001; YARP's policy of this name.
 
@@ -25,5 +25,5 @@ pub(crate) fn pick(candidates: &Candidates<'_>, loads: &dyn Loads, random: &mut 
         return Some(first);
     };
     let burden = |index| Burden::of(index, candidates, loads);
-    Some(if burden(second).compare(burden(first)).is_lt() { second } else { first })
+    Some(if burden(second) < burden(first) { second } else { first })
 }
