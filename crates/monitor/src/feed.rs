@@ -1,0 +1,129 @@
+//! From the board to the core: successes as sums, failures one by one.
+//!
+//! The core judges a failure with the successes around it, so the sums of a drain go before its events. A drain right
+//! after the first failure looks at the destinations that failed; the tick looks at all.
+
+use std::collections::BTreeMap;
+
+use board::{Drained, Reader};
+use health::{Input, OutcomeEvent, Sum};
+use model::id::Slot;
+use model::outcome::{Outcome, OutcomeClass};
+use model::time::Timestamp;
+
+/// Whose successes are summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Those that have an event in the same drain.
+    Failed,
+    /// All.
+    All,
+}
+
+/// What a drain brought.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Successes by slot, above zero.
+    pub(crate) sums: BTreeMap<Slot, u64>,
+    events: Vec<OutcomeEvent>,
+}
+
+/// Takes out what stands on the board. Of merged events only the class and the count are left: they began after the
+/// last drain at the earliest that can be told (`since`) and ended by `now`.
+pub(crate) fn take(reader: &mut Reader, slots: &[Slot], reach: Reach, since: Timestamp, now: Timestamp) -> Taken {
+    let mut taken = Taken::default();
+    reader.drain(|drained| match drained {
+        Drained::Event { slot, worker: _, ok_before, ended } => {
+            *taken.sums.entry(slot).or_default() += ok_before;
+            let (picked_at, at) = (ended.picked_at, ended.ended_at);
+            taken.events.push(OutcomeEvent { slot, picked_at, at, outcome: ended.outcome });
+        }
+        Drained::Merged { slot, class, count } => {
+            taken.sums.entry(slot).or_default();
+            let event = OutcomeEvent { slot, picked_at: since, at: now, outcome: outline(class) };
+            taken.events.extend((0..count).map(|_| event));
+        }
+    });
+    match reach {
+        Reach::All => slots.iter().for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot)),
+        Reach::Failed => taken.sums.iter_mut().for_each(|(&slot, sum)| *sum += reader.ok_since(slot)),
+    }
+    taken.sums.retain(|_, sum| *sum > 0);
+    taken
+}
+
+impl Taken {
+    /// The sums, then the events.
+    pub(crate) fn into_inputs(self) -> impl Iterator<Item = Input> {
+        let sums: Vec<Sum> = self.sums.into_iter().map(|(slot, ok)| Sum { slot, ok }).collect();
+        let sums = (!sums.is_empty()).then_some(Input::SumsTaken { sums });
+        sums.into_iter().chain(self.events.into_iter().map(Input::OutcomeSeen))
+    }
+}
+
+/// An outcome of which only the class is known. Retryable: nginx's arithmetic counts it.
+fn outline(class: OutcomeClass) -> Outcome {
+    Outcome { class, failure: None, status: None, retryable: true, client_gone: false }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::sync::Arc;
+
+    use board::{Board, Ended};
+    use model::id::WorkerId;
+    use model::outcome::FailureKind;
+
+    use super::*;
+
+    fn refused(at: u64) -> Ended {
+        let outcome = Outcome {
+            class: OutcomeClass::ConnFail,
+            failure: Some(FailureKind::Refused),
+            status: None,
+            retryable: true,
+            client_gone: false,
+        };
+        Ended { picked_at: Timestamp::from_millis(at), ended_at: Timestamp::from_millis(at + 1), outcome }
+    }
+
+    #[test]
+    fn sums_go_before_events_and_every_success_is_told_once() {
+        let board = Board::new(1, Arc::new(()));
+        let worker = board.worker(WorkerId(0)).unwrap();
+        let mut reader = board.reader().unwrap();
+        let (good, bad) = (Slot(3), Slot(5));
+        (0..4).for_each(|_| worker.succeeded(good));
+        worker.succeeded(bad);
+        worker.report(bad, refused(7));
+        worker.succeeded(bad);
+
+        let now = Timestamp::from_millis(10);
+        let taken = take(&mut reader, &[good, bad], Reach::Failed, Timestamp::ZERO, now);
+        let inputs: Vec<Input> = taken.into_inputs().collect();
+        assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot: bad, ok: 2 }] });
+        assert!(matches!(inputs[1], Input::OutcomeSeen(OutcomeEvent { slot: Slot(5), .. })));
+        assert_eq!(inputs.len(), 2);
+
+        let taken = take(&mut reader, &[good, bad], Reach::All, Timestamp::ZERO, now);
+        let inputs: Vec<Input> = taken.into_inputs().collect();
+        assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4 }] }]);
+        let taken = take(&mut reader, &[good, bad], Reach::All, Timestamp::ZERO, now);
+        assert_eq!(taken.into_inputs().count(), 0);
+    }
+
+    #[test]
+    fn a_storm_loses_details_but_no_failure() {
+        let board = Board::with_ring(1, Arc::new(()), 4);
+        let worker = board.worker(WorkerId(0)).unwrap();
+        let mut reader = board.reader().unwrap();
+        (0..10).for_each(|at| worker.report(Slot(1), refused(at)));
+        let now = Timestamp::from_millis(20);
+        let taken = take(&mut reader, &[Slot(1)], Reach::Failed, Timestamp::ZERO, now);
+        let classes = taken.into_inputs().filter(
+            |input| matches!(input, Input::OutcomeSeen(event) if event.outcome.class == OutcomeClass::ConnFail),
+        );
+        assert_eq!(classes.count(), 10);
+    }
+}

@@ -1,0 +1,112 @@
+//! What other threads ask of the monitor. Handles are cheap to clone; the monitor ends with the last one.
+//!
+//! Commands go over one channel of [`DEPTH`], in order; each call waits for the monitor's answer. Dropping a call
+//! midway does not undo its command.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use health::HealthSet;
+use model::config::Config;
+use model::id::ClusterId;
+use model::time::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+use upstream::tls::TlsError;
+
+/// The way to a running monitor.
+#[derive(Clone)]
+pub struct Handle {
+    commands: mpsc::Sender<Command>,
+    pulse: Pulse,
+}
+
+/// Why a configuration was not taken over; the one before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigureError {
+    /// TLS towards a cluster's destinations cannot be set up.
+    #[error("cluster {cluster}: {source}")]
+    Tls {
+        /// Whose.
+        cluster: ClusterId,
+        /// What is wrong.
+        source: TlsError,
+    },
+    /// The monitor has ended.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+}
+
+/// The monitor has ended: nobody answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the health monitor has ended")]
+pub struct Gone;
+
+impl Handle {
+    /// Takes a configuration over: all or nothing. It is in force, and published, when this returns.
+    pub async fn configure(&self, config: Arc<Config>) -> Result<(), ConfigureError> {
+        self.ask(|reply| Command::Configure { config, reply }).await?
+    }
+
+    /// Notes in the journal that a configuration was refused, and why, in one line.
+    pub async fn refused(&self, summary: String) -> Result<(), Gone> {
+        self.ask(|reply| Command::Refused { summary, reply }).await
+    }
+
+    /// Sets a value from outside; traffic sees it when this returns. Unknown destinations are ignored.
+    pub async fn set_health(&self, set: HealthSet) -> Result<(), Gone> {
+        self.ask(|reply| Command::SetHealth { set, reply }).await
+    }
+
+    /// Begins a planned stop: every node is reported unhealthy from here on; traffic goes on.
+    pub async fn drain(&self) -> Result<(), Gone> {
+        self.ask(Command::Drain).await
+    }
+
+    /// Ends the monitor; probes in flight are given up.
+    pub async fn shutdown(&self) -> Result<(), Gone> {
+        self.ask(Command::Shutdown).await
+    }
+
+    /// When the monitor's loop last turned. It turns ten times a second: when this is old, the control thread hangs.
+    pub fn turned_at(&self) -> Timestamp {
+        self.pulse.read()
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(command(reply)).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+}
+
+/// One command, with the way back. Whoever asked may be gone by then; that is no error.
+pub(crate) enum Command {
+    Configure { config: Arc<Config>, reply: oneshot::Sender<Result<(), ConfigureError>> },
+    Refused { summary: String, reply: oneshot::Sender<()> },
+    SetHealth { set: HealthSet, reply: oneshot::Sender<()> },
+    Drain(oneshot::Sender<()>),
+    Shutdown(oneshot::Sender<()>),
+}
+
+/// When the loop last turned, for other threads.
+#[derive(Clone, Default)]
+pub(crate) struct Pulse(Arc<AtomicU64>);
+
+impl Pulse {
+    pub(crate) fn beat(&self, now: Timestamp) {
+        self.0.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Timestamp {
+        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+pub(crate) fn channel() -> (Handle, mpsc::Receiver<Command>, Pulse) {
+    let (commands, receiver) = mpsc::channel(DEPTH);
+    let pulse = Pulse::default();
+    (Handle { commands, pulse: pulse.clone() }, receiver, pulse)
+}
+
+/// Commands that wait; further callers wait for room.
+const DEPTH: usize = 64;

@@ -1,0 +1,293 @@
+//! The loop of the control thread: whatever happens becomes an input of the health core, whatever the core wants done
+//! is done.
+//!
+//! All waiting is in one `select`, whose branches are cancel safe: the command channel, the next ended probe, the
+//! board's waker, and one sleep up to the next tick or the core's next timer. Time is looked at after each of them, so
+//! that no branch can starve the timers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::io::Io;
+use board::{Board, Reader};
+use exchange::snapshot::Snapshot;
+use health::{Core, Input, Output, Registry};
+use model::address::Scheme;
+use model::cluster::Cluster;
+use model::config::Config;
+use model::time::Timestamp;
+use telemetry::journal::Journal;
+use telemetry::metrics::Metrics;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::LocalSet;
+use upstream::tls::TlsError;
+use upstream::{Connector, Resolve, Tls};
+
+use crate::budgets::Budgets;
+use crate::feed::{self, Reach};
+use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
+use crate::probe::{ProbeBuilder, ProbeSender, Probes};
+use crate::publish::Publisher;
+use crate::quiet::QuietSlots;
+use crate::summary;
+
+/// What a monitor works with.
+pub struct Context<I, R> {
+    /// The way to destinations, for probes; its clock is the monitor's.
+    pub connector: Connector<I, R>,
+    /// Where events go.
+    pub journal: Arc<Journal>,
+    /// Where probes are counted.
+    pub metrics: Arc<Metrics>,
+    /// Threads that carry traffic.
+    pub workers: usize,
+    /// Drives the jitter of probes and nothing else.
+    pub seed: u64,
+    /// What was written by others.
+    pub extensions: Extensions,
+}
+
+/// What takes the place of built-in parts, registered in code.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    /// Active, passive and availability policies by name.
+    pub health: Registry,
+    /// Balancing policies by name.
+    pub balancing: balance::Policies,
+    /// Makes the request of each HTTP probe in place of the built-in builder.
+    pub probe_builder: Option<Arc<dyn ProbeBuilder>>,
+    /// Sends each HTTP probe in place of the built-in client.
+    pub probe_sender: Option<Arc<dyn ProbeSender>>,
+}
+
+/// The monitor. Made before the workers, for it makes the board; [`Self::run`] is the control thread's task.
+pub struct Monitor<I, R> {
+    io: I,
+    tls: Tls,
+    core: Core,
+    publisher: Publisher,
+    budgets: Budgets,
+    quiet: QuietSlots,
+    board: Arc<Board<Snapshot>>,
+    reader: Reader,
+    probes: Probes<I, R>,
+    journal: Arc<Journal>,
+    metrics: Arc<Metrics>,
+    commands: mpsc::Receiver<Command>,
+    wake: Arc<Notify>,
+    pulse: Pulse,
+    handle: Option<Handle>,
+    next_tick: Timestamp,
+    drained_at: Timestamp,
+}
+
+/// Whether the loop goes on.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    On,
+    Over,
+}
+
+impl<I: Io, R: Resolve> Monitor<I, R> {
+    /// Takes the first configuration over and makes the board with its snapshot. No probe runs before [`Self::run`].
+    pub fn new(context: Context<I, R>, config: Arc<Config>) -> Result<Self, ConfigureError> {
+        let Context { connector, journal, metrics, workers, seed, extensions } = context;
+        let (io, tls) = (connector.io().clone(), connector.tls().clone());
+        prepare(&tls, &config)?;
+        let now = io.now();
+        let mut core = Core::with_registry(seed, extensions.health.clone());
+        let mut publisher = Publisher::new(extensions.balancing.clone(), config);
+        core.handle(
+            now,
+            Input::Configured { clusters: publisher.clusters(), summary: summary::first(publisher.config()) },
+        );
+        let mut budgets = Budgets::default();
+        let snapshot = Arc::new(publisher.snapshot(&mut core, &mut budgets));
+        let board = Board::new(workers, Arc::clone(&snapshot));
+        let reader = board.reader().ok_or(handle::Gone)?;
+        let wake = Arc::new(Notify::new());
+        let waker = Arc::clone(&wake);
+        board.set_waker(Box::new(move || waker.notify_one()));
+        let (handle, commands, pulse) = handle::channel();
+        let mut quiet = QuietSlots::default();
+        quiet.published(&snapshot);
+        Ok(Self {
+            probes: Probes::new(connector, extensions.probe_builder, extensions.probe_sender),
+            io,
+            tls,
+            core,
+            publisher,
+            budgets,
+            quiet,
+            board,
+            reader,
+            journal,
+            metrics,
+            commands,
+            wake,
+            pulse,
+            handle: Some(handle),
+            next_tick: now,
+            drained_at: now,
+        })
+    }
+
+    /// What workers share with it.
+    pub fn board(&self) -> Arc<Board<Snapshot>> {
+        Arc::clone(&self.board)
+    }
+
+    /// The way to ask something of it. The monitor holds one handle itself until it runs, so take one before.
+    pub fn handle(&self) -> Option<Handle> {
+        self.handle.clone()
+    }
+
+    /// Runs until [`Handle::shutdown`], or until the last handle is gone. Needs tokio's time, on one thread; the
+    /// future is not `Send`.
+    pub async fn run(mut self) {
+        self.handle = None;
+        LocalSet::new().run_until(self.turn()).await;
+    }
+
+    async fn turn(&mut self) {
+        loop {
+            let now = self.io.now();
+            self.pulse.beat(now);
+            if now >= self.next_tick {
+                self.tick(now);
+            }
+            if self.core.poll_timeout().is_some_and(|due| due <= now) {
+                self.core.handle(now, Input::TimerDue);
+            }
+            self.carry_out();
+            let until = self.core.poll_timeout().unwrap_or(Timestamp::MAX).min(self.next_tick);
+            let asleep = self.io.sleep_until(until);
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => {
+                    if self.obey(command) == Turn::Over {
+                        return;
+                    }
+                }
+                (destination, probed) = self.probes.next() => {
+                    self.metrics.probe(&destination, probed.failure);
+                    self.core.handle(self.io.now(), Input::Probed(probed));
+                }
+                () = self.wake.notified() => self.drain(Reach::Failed),
+                () = asleep => {}
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Option<Command>) -> Turn {
+        let now = self.io.now();
+        // The answer comes last: who asked may rely on what was done. A reply that nobody waits for is dropped.
+        match command {
+            None => return Turn::Over,
+            Some(Command::Configure { config, reply }) => {
+                let done = self.configure(now, config);
+                self.carry_out();
+                let _ = reply.send(done);
+            }
+            Some(Command::Refused { summary, reply }) => {
+                self.core.handle(now, Input::ConfigRefused { summary });
+                self.carry_out();
+                let _ = reply.send(());
+            }
+            Some(Command::SetHealth { set, reply }) => {
+                self.core.handle(now, Input::HealthSet(set));
+                self.carry_out();
+                let _ = reply.send(());
+            }
+            Some(Command::Drain(reply)) => {
+                self.core.handle(now, Input::DrainStarted);
+                self.carry_out();
+                let _ = reply.send(());
+            }
+            Some(Command::Shutdown(reply)) => {
+                let _ = reply.send(());
+                return Turn::Over;
+            }
+        }
+        Turn::On
+    }
+
+    fn configure(&mut self, now: Timestamp, config: Arc<Config>) -> Result<(), ConfigureError> {
+        if let Err(error) = prepare(&self.tls, &config) {
+            self.core.handle(now, Input::ConfigRefused { summary: error.to_string() });
+            return Err(error);
+        }
+        // What was seen so far belongs to the configuration before.
+        self.drain(Reach::All);
+        let summary = summary::change(self.publisher.config(), &config);
+        self.publisher.configure(config);
+        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
+        // Also when no health changed: routes and timeouts may have.
+        self.publish();
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        // A tick that came late is not made up for.
+        self.next_tick = (self.next_tick + TICK).max(now);
+        let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
+        self.drain(Reach::All);
+        self.budgets.advance(&self.board, now);
+        for slot in quiet {
+            self.core.handle(now, Input::SlotQuiet { slot });
+        }
+    }
+
+    fn drain(&mut self, reach: Reach) {
+        let now = self.io.now();
+        let taken = feed::take(&mut self.reader, &self.publisher.slots(), reach, self.drained_at, now);
+        self.drained_at = now;
+        self.budgets.earn(&self.board, &taken.sums, |slot| self.publisher.cluster_of(slot));
+        for input in taken.into_inputs() {
+            self.core.handle(now, input);
+        }
+    }
+
+    /// Does what the core wants done.
+    fn carry_out(&mut self) {
+        while let Some(output) = self.core.poll_output() {
+            match output {
+                Output::Probe(order) => self.probes.start(order),
+                Output::CancelProbe(ticket) => self.probes.cancel(ticket),
+                Output::Event(event) => self.journal.append(event),
+                Output::Publish => self.publish(),
+                Output::FreeSlot(slot) => self.quiet.free(slot),
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        let snapshot = Arc::new(self.publisher.snapshot(&mut self.core, &mut self.budgets));
+        self.quiet.published(&snapshot);
+        self.board.publish(snapshot);
+    }
+}
+
+/// Makes the TLS settings of all clusters with https destinations ready. A platform without roots is no reason to
+/// refuse: what does not need them goes on working, what does fails with that reason.
+fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
+    for cluster in config.clusters.iter().filter(|cluster| uses_tls(cluster)) {
+        match tls.prepare(&cluster.tls) {
+            Ok(()) => {}
+            Err(error @ TlsError::Platform(_)) => {
+                tracing::warn!(cluster = cluster.id.as_str(), %error, "destinations over https cannot be verified");
+            }
+            Err(source) => return Err(ConfigureError::Tls { cluster: cluster.id.clone(), source }),
+        }
+    }
+    Ok(())
+}
+
+fn uses_tls(cluster: &Cluster) -> bool {
+    let mut urls =
+        cluster.destinations.iter().flat_map(|destination| [Some(&destination.address), destination.health.as_ref()]);
+    urls.any(|url| url.is_some_and(|url| url.scheme == Scheme::Https))
+}
+
+/// How often sums are taken.
+const TICK: Duration = Duration::from_millis(100);
