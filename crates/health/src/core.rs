@@ -1,21 +1,52 @@
-//! The core: inputs in, outputs out.
+//! The core: inputs in, outputs out. This file dispatches; what an input means stands in `reload`, `schedule` and `judge`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::id::ClusterId;
+use model::cluster::{Cluster, Compat};
+use model::event::{Cause, EventKind, Evidence, Seen};
+use model::health::{CheckKind, Health, Switch};
+use model::id::{ClusterId, Slot};
+use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 use model::view::HealthView;
 
-use crate::input::Input;
+use crate::cluster::ClusterState;
+use crate::effects::Effects;
+use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
+use crate::judge::{reactivate, set_active, set_passive};
 use crate::output::Output;
-use crate::passive::Needs;
+use crate::passive::{Needs, PassivePolicy, PassiveState, Verdict};
 use crate::registry::Registry;
+use crate::reload::Reload;
+use crate::schedule;
+use crate::slots::{Place, Slots};
+use crate::status::{count_failure, count_success};
+use crate::timers::TimerKey;
 
 /// Decides who is healthy.
 #[derive(Debug)]
 pub struct Core {
-    registry: Registry,
+    pub(crate) registry: Registry,
+    pub(crate) clusters: Vec<ClusterState>,
+    pub(crate) slots: Slots,
+    pub(crate) effects: Effects,
     view: Arc<HealthView>,
+    /// When the timers last ran.
+    ran_at: Timestamp,
+    is_started: bool,
+    is_draining: bool,
+    next_number: u64,
+    ignored: Ignored,
+    /// Clusters whose availability must be chosen anew after this input.
+    unselected: BTreeSet<usize>,
+}
+
+/// Whether some policy had a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    Yes,
+    No,
 }
 
 /// Inputs that named what the core does not know (any more); harmless, but worth a counter.
@@ -36,38 +67,324 @@ impl Core {
     }
 
     /// With policies written by others as well.
-    pub fn with_registry(_seed: u64, registry: Registry) -> Self {
-        Self { registry, view: Arc::default() }
+    pub fn with_registry(seed: u64, registry: Registry) -> Self {
+        Self {
+            registry,
+            clusters: Vec::new(),
+            slots: Slots::default(),
+            effects: Effects::new(seed),
+            view: Arc::default(),
+            ran_at: Timestamp::ZERO,
+            is_started: false,
+            is_draining: false,
+            next_number: 0,
+            ignored: Ignored::default(),
+            unselected: BTreeSet::new(),
+        }
     }
 
     /// Takes one input at `now`. Then drain [`Self::poll_output`] and ask [`Self::poll_timeout`]. A `now` before an
     /// earlier one counts as that one.
-    pub fn handle(&mut self, _now: Timestamp, _input: Input) {
-        let _ = &self.registry;
+    pub fn handle(&mut self, now: Timestamp, input: Input) {
+        self.effects.now = self.effects.now.max(now);
+        match input {
+            Input::Configured { clusters, summary } => self.configured(clusters, summary),
+            Input::ConfigRefused { summary } => self.effects.event(EventKind::Config { applied: false, summary }),
+            Input::TimerDue => self.timer_due(),
+            Input::Probed(end) => self.probed(end),
+            Input::OutcomeSeen(event) => self.outcome_seen(&event),
+            Input::SumsTaken { sums } => sums.into_iter().for_each(|sum| self.sum_taken(sum)),
+            Input::HealthSet(set) => self.health_set(&set),
+            Input::DrainStarted => self.drain_started(),
+            Input::SlotQuiet { slot } => self.ignored.slots += u64::from(!self.slots.quiet(slot)),
+        }
+        self.select();
+        if cfg!(debug_assertions) {
+            self.check_invariants();
+        }
     }
 
     /// The next effect, in order.
     pub fn poll_output(&mut self) -> Option<Output> {
-        None
+        self.effects.poll()
     }
 
     /// When [`Input::TimerDue`] is wanted; `None`: not at all.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        None
+        self.effects.timers.next()
     }
 
     /// The picture at this moment. Clusters that did not change are shared with the one before.
     pub fn view(&mut self) -> Arc<HealthView> {
+        let is_stale = self.clusters.iter().any(|cluster| cluster.is_picture_stale)
+            || self.view.revision != self.effects.revision
+            || self.view.at != self.ran_at
+            || self.view.clusters.len() != self.clusters.len();
+        if is_stale {
+            for cluster in self.clusters.iter_mut().filter(|cluster| cluster.is_picture_stale) {
+                let picture = cluster.picture(&self.effects.timers);
+                if *cluster.picture != picture {
+                    cluster.picture = Arc::new(picture);
+                }
+                cluster.is_picture_stale = false;
+            }
+            let clusters = self.clusters.iter().map(|cluster| cluster.picture.clone()).collect();
+            self.view = Arc::new(HealthView { revision: self.effects.revision, at: self.ran_at, clusters });
+        }
         self.view.clone()
     }
 
     /// What the cluster's passive policies want to hear of: decides what workers report for it.
-    pub fn needs(&self, _cluster: &ClusterId) -> Needs {
-        Needs::Nothing
+    pub fn needs(&self, cluster: &ClusterId) -> Needs {
+        self.clusters.iter().find(|one| one.config.id == *cluster).map_or(Needs::Nothing, |one| one.needs)
     }
 
     /// What was ignored so far.
     pub fn ignored(&self) -> Ignored {
-        Ignored::default()
+        self.ignored
+    }
+
+    fn configured(&mut self, clusters: Vec<Arc<Cluster>>, summary: String) {
+        let reload = Reload {
+            registry: &self.registry,
+            slots: &mut self.slots,
+            effects: &mut self.effects,
+            next_number: &mut self.next_number,
+            is_start: !self.is_started,
+        };
+        self.clusters = reload.run(std::mem::take(&mut self.clusters), clusters);
+        self.is_started = true;
+        self.effects.event(EventKind::Config { applied: true, summary });
+        for cluster in 0..self.clusters.len() {
+            self.touch_cluster(cluster);
+        }
+    }
+
+    fn timer_due(&mut self) {
+        self.ran_at = self.effects.now;
+        while let Some(key) = self.effects.timers.pop_due(self.effects.now) {
+            match key {
+                TimerKey::Reactivation(slot) => self.with(slot, |cluster, index, effects| {
+                    if let Some(destination) = cluster.destinations.get_mut(index) {
+                        reactivate(destination, effects);
+                    }
+                }),
+                TimerKey::HoldEnd(slot) => self.with(slot, |_, _, _| ()),
+                TimerKey::ProbeOverdue(slot) => self.with(slot, schedule::overdue),
+                TimerKey::Probe(slot) => self.with(slot, schedule::probe_due),
+                TimerKey::Round(number) => {
+                    if let Some(place) = self.clusters.iter().position(|cluster| cluster.number == number) {
+                        if let Some(cluster) = self.clusters.get_mut(place) {
+                            schedule::round_due(cluster, &mut self.effects);
+                        }
+                        self.touch_cluster(place);
+                    }
+                }
+                TimerKey::SlotRested(slot) => self.slots.rested(slot),
+                TimerKey::Facts => self.effects.publish(),
+            }
+        }
+    }
+
+    fn probed(&mut self, end: Probed) {
+        let slot = self.effects.tickets.get(&end.ticket).copied();
+        let Some(place) = slot.and_then(|slot| self.slots.place(slot)) else {
+            self.ignored.tickets += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let changed = schedule::probed(cluster, place.destination, end, &mut self.effects);
+        self.touch(place);
+        for slot in changed {
+            self.with(slot, |_, _, _| ());
+        }
+    }
+
+    fn outcome_seen(&mut self, event: &OutcomeEvent) {
+        let Some(place) = self.slots.place(event.slot) else {
+            self.ignored.slots += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
+        let is_known = cluster.config.compat == Compat::None
+            && cluster
+                .destinations
+                .get(place.destination)
+                .and_then(|destination| destination.traffic.ejected_at)
+                .is_some_and(|ejected_at| event.picked_at < ejected_at);
+        if cluster.passive() == Switch::Off || is_known {
+            return;
+        }
+        let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
+        self.note_outcome(place, event, ok);
+        self.judge_traffic(place, |needs, now, state, policy| match needs {
+            Needs::Failures | Needs::Nothing if ok > 0 => policy.on_sums(now, state, ok),
+            Needs::Failures | Needs::Nothing | Needs::EveryOutcome => policy.on_outcome(now, state, event),
+        });
+        self.touch(place);
+    }
+
+    fn sum_taken(&mut self, sum: Sum) {
+        let Some(place) = self.slots.place(sum.slot) else {
+            self.ignored.slots += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        if cluster.needs != Needs::Failures || cluster.passive() == Switch::Off || sum.ok == 0 {
+            return;
+        }
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
+        let before = destination.counter;
+        count_success(&mut destination.counter, sum.ok);
+        let is_news =
+            destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
+        destination.traffic.has_failed = false;
+        destination.traffic.is_unproven = false;
+        let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
+        if is_judged == Judged::Yes || is_news {
+            self.touch(place);
+        }
+    }
+
+    /// Feeds the counts that people see with one outcome.
+    fn note_outcome(&mut self, place: Place, event: &OutcomeEvent, ok: u64) {
+        let Some(destination) =
+            self.clusters.get_mut(place.cluster).and_then(|c| c.destinations.get_mut(place.destination))
+        else {
+            return;
+        };
+        let outcome = &event.outcome;
+        match outcome.class {
+            OutcomeClass::Ok => {
+                count_success(&mut destination.counter, ok);
+                destination.traffic.has_failed = false;
+                destination.traffic.is_unproven = false;
+            }
+            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => {
+                count_failure(&mut destination.counter, outcome.failure);
+                destination.traffic.has_failed = true;
+                let (failure, status) = (outcome.failure, outcome.status);
+                destination.traffic.failed.push(Seen { at: event.at, class: Some(outcome.class), failure, status });
+            }
+            OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => {}
+        }
+    }
+
+    /// Asks each passive policy of a destination. The first that finds it bad ejects it; else the last other word counts.
+    fn judge_traffic(
+        &mut self,
+        place: Place,
+        mut ask: impl FnMut(Needs, Timestamp, &PassiveState, &mut dyn PassivePolicy) -> Option<Verdict>,
+    ) -> Judged {
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return Judged::No };
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return Judged::No };
+        let state = PassiveState { health: destination.health.passive, ejected_at: destination.traffic.ejected_at };
+        let mut verdict: Option<(Verdict, String)> = None;
+        for (_, policy) in &mut destination.traffic.policies {
+            let Some(answer) = ask(policy.needs(), self.effects.now, &state, policy.as_mut()) else { continue };
+            let is_bad_already = verdict.as_ref().is_some_and(|(one, _)| one.health == Health::Unhealthy);
+            if !is_bad_already {
+                verdict = Some((answer, policy.name().to_owned()));
+            }
+        }
+        let Some((verdict, policy)) = verdict else { return Judged::No };
+        set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
+        Judged::Yes
+    }
+
+    fn health_set(&mut self, set: &HealthSet) {
+        let place = self.clusters.iter().enumerate().find_map(|(cluster, state)| {
+            let destination = state.destinations.iter().position(|one| one.key == set.destination)?;
+            let switch = match set.check {
+                CheckKind::Active => state.active(),
+                CheckKind::Passive => state.passive(),
+            };
+            (switch == Switch::On).then_some(Place { cluster, destination })
+        });
+        let Some(place) = place else {
+            self.ignored.destinations += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let effects = &mut self.effects;
+        match set.check {
+            CheckKind::Active => {
+                if let Some(destination) = cluster.destinations.get_mut(place.destination) {
+                    set_active(destination, set.health, Cause::External, Evidence::default(), effects);
+                }
+            }
+            CheckKind::Passive => {
+                let evidence = Evidence::default();
+                let verdict = Verdict { health: set.health, evidence, reactivation: set.reactivation };
+                set_passive(cluster, place.destination, verdict, Cause::External, effects);
+            }
+        }
+        self.touch(place);
+    }
+
+    fn drain_started(&mut self) {
+        if !std::mem::replace(&mut self.is_draining, true) {
+            self.effects.event(EventKind::Draining);
+            for cluster in 0..self.clusters.len() {
+                self.touch_cluster(cluster);
+            }
+        }
+    }
+
+    /// Does something with a slot's destination; what hangs on it is brought up to date.
+    fn with<R>(&mut self, slot: Slot, act: impl FnOnce(&mut ClusterState, usize, &mut Effects) -> R) {
+        let Some(place) = self.slots.place(slot) else { return };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        act(cluster, place.destination, &mut self.effects);
+        self.touch(place);
+    }
+
+    fn touch_cluster(&mut self, cluster: usize) {
+        let n = self.clusters.get(cluster).map_or(0, |state| state.destinations.len());
+        for destination in 0..n {
+            self.touch(Place { cluster, destination });
+        }
+        self.unselected.insert(cluster);
+    }
+
+    /// Something about this destination has changed: status, picture and availability follow.
+    fn touch(&mut self, place: Place) {
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let (active, passive) = (cluster.active(), cluster.passive());
+        cluster.is_picture_stale = true;
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
+        let is_held = self.effects.timers.at(TimerKey::HoldEnd(destination.slot)).is_some();
+        let selected = Some((destination.health, is_held));
+        if std::mem::replace(&mut destination.selected, selected) != selected {
+            self.unselected.insert(place.cluster);
+        }
+        let status = destination.node_status(active, passive, self.is_draining);
+        if std::mem::replace(&mut destination.status, status) != status {
+            self.effects.publish();
+        }
+        self.effects.note_fact();
+    }
+
+    /// Chooses anew who is available where something has changed.
+    fn select(&mut self) {
+        for place in std::mem::take(&mut self.unselected) {
+            let Some(cluster) = self.clusters.get_mut(place) else { continue };
+            let (standings, is_panic) = cluster.select(&self.effects.timers);
+            if std::mem::replace(&mut cluster.is_panic, is_panic) != is_panic {
+                self.effects.publish();
+            }
+            for (destination, standing) in cluster.destinations.iter_mut().zip(standings) {
+                if (destination.is_available, destination.because) == (standing.is_available, standing.because) {
+                    continue;
+                }
+                (destination.is_available, destination.because) = (standing.is_available, standing.because);
+                self.effects.event(EventKind::Availability {
+                    destination: destination.key.clone(),
+                    available: standing.is_available,
+                    because: standing.because,
+                });
+            }
+        }
     }
 }

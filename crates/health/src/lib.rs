@@ -22,6 +22,17 @@ pub mod output;
 
 mod core;
 
+mod cluster;
+mod destination;
+mod effects;
+mod invariants;
+mod judge;
+mod reload;
+mod schedule;
+mod slots;
+mod status;
+mod timers;
+
 pub mod active;
 pub mod available;
 pub mod passive;

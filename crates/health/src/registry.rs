@@ -26,7 +26,11 @@ pub struct Registry {
 struct ActiveFactory(Arc<dyn Fn() -> Box<dyn ActivePolicy> + Send + Sync>);
 
 #[derive(Clone)]
-struct PassiveFactory(Arc<dyn Fn(&PassiveSettings) -> Box<dyn PassivePolicy> + Send + Sync>);
+struct PassiveFactory(Arc<dyn BuildPassive>);
+
+trait BuildPassive: Fn(&PassiveSettings) -> Box<dyn PassivePolicy> + Send + Sync {}
+
+impl<F: Fn(&PassiveSettings) -> Box<dyn PassivePolicy> + Send + Sync> BuildPassive for F {}
 
 #[derive(Clone)]
 struct AvailableFactory(Arc<dyn Fn() -> Box<dyn AvailablePolicy> + Send + Sync>);

@@ -24,6 +24,7 @@ use crate::registry::Registry;
 
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
+pub(crate) use transport_failure_rate::DEFAULT_REACTIVATION;
 pub use transport_failure_rate::WindowedFailureRate;
 pub use transport_failure_rate_yarp::YarpFailureRate;
 
@@ -73,9 +74,10 @@ pub trait PassivePolicy: Debug + Send {
 /// What a passive policy wants to hear of. The more demanding one of a cluster's policies decides for the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Needs {
-    /// Nothing: no passive check.
+    /// Nothing: no check at all.
     Nothing,
-    /// Failures one by one, successes as sums.
+    /// Failures one by one, successes as sums. Also what a cluster with an active check alone needs: a refused live
+    /// connection brings the next probe forward.
     Failures,
     /// Each outcome as an event of its own.
     EveryOutcome,

@@ -1,0 +1,160 @@
+//! One cluster's state: its policies, its destinations, and who of them is available.
+
+use std::sync::Arc;
+
+use model::active::{ActiveCheck, ProbeRound};
+use model::available::Because;
+use model::cluster::{Cluster, UpstreamTls};
+use model::health::{Health, Switch};
+use model::time::Timestamp;
+use model::view::ClusterHealth;
+
+use crate::active::{ActivePolicy, ClusterProbes, DestinationProbes, ProbeResult};
+use crate::available::{AvailablePolicy, Candidate, Candidates, Selection, is_unhealthy};
+use crate::destination::DestinationState;
+use crate::passive::Needs;
+use crate::timers::{TimerKey, Timers};
+
+/// Names a cluster in the timers table while its id stays configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClusterNumber(pub(crate) u64);
+
+/// The state. It lives as long as the cluster's id stays.
+#[derive(Debug)]
+pub(crate) struct ClusterState {
+    pub(crate) number: ClusterNumber,
+    pub(crate) config: Arc<Cluster>,
+    pub(crate) request: Option<Arc<model::active::ProbeRequest>>,
+    pub(crate) tls: Arc<UpstreamTls>,
+    pub(crate) active_policy: Option<Box<dyn ActivePolicy>>,
+    pub(crate) available_policy: Option<Box<dyn AvailablePolicy>>,
+    pub(crate) destinations: Vec<DestinationState>,
+    pub(crate) round: Round,
+    pub(crate) needs: Needs,
+    pub(crate) is_panic: bool,
+    /// The last picture, and whether it still holds.
+    pub(crate) picture: Arc<ClusterHealth>,
+    pub(crate) is_picture_stale: bool,
+}
+
+/// Probes of a cluster that are judged together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) results: Vec<ProbeResult>,
+    /// Another one is wanted as soon as this one is over.
+    pub(crate) is_wanted_again: bool,
+    pub(crate) early_at: Option<Timestamp>,
+    pub(crate) is_next_early: bool,
+}
+
+/// How a destination's standing with traffic changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) is_available: bool,
+    pub(crate) because: Because,
+}
+
+impl ClusterState {
+    pub(crate) fn active(&self) -> Switch {
+        if self.config.health_check.active.is_some() { Switch::On } else { Switch::Off }
+    }
+
+    pub(crate) fn passive(&self) -> Switch {
+        if self.config.health_check.passive.is_some() { Switch::On } else { Switch::Off }
+    }
+
+    pub(crate) fn active_check(&self) -> Option<&ActiveCheck> {
+        self.config.health_check.active.as_ref()
+    }
+
+    /// Whether its probes are judged by rounds.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.active_check().is_some_and(|check| check.round == ProbeRound::Cluster)
+    }
+
+    /// What an active policy may know of it.
+    pub(crate) fn probes(&self) -> Vec<DestinationProbes> {
+        let destinations = self.destinations.iter();
+        destinations
+            .map(|destination| DestinationProbes {
+                id: destination.key.destination.clone(),
+                slot: destination.slot,
+                health: destination.health,
+                failures_in_row: destination.probes.failures_in_row,
+                passes_in_row: destination.probes.passes_in_row,
+            })
+            .collect()
+    }
+
+    /// Asks the active policy. No policy, no verdict.
+    pub(crate) fn judge(&mut self, now: Timestamp, results: &[ProbeResult]) -> Vec<crate::active::ActiveVerdict> {
+        let destinations = self.probes();
+        let cluster = ClusterProbes { id: &self.config.id, destinations: &destinations };
+        self.active_policy.as_mut().map(|policy| policy.on_probes(now, &cluster, results)).unwrap_or_default()
+    }
+
+    /// Whether another destination than `index` is Healthy and takes traffic, so that `index` may wait.
+    pub(crate) fn has_healthy_peer(&self, index: usize, timers: &Timers) -> bool {
+        self.destinations.iter().enumerate().any(|(other, peer)| {
+            other != index
+                && peer.health.active == Health::Healthy
+                && !is_unhealthy(peer.health, self.active(), self.passive())
+                && peer.config.weight > 0
+                && timers.at(TimerKey::HoldEnd(peer.slot)).is_none()
+        })
+    }
+
+    /// Runs the availability policy: one standing per destination, and whether this is panic.
+    pub(crate) fn select(&self, timers: &Timers) -> (Vec<Standing>, bool) {
+        let (active, passive) = (self.active(), self.passive());
+        let mut standings = Vec::with_capacity(self.destinations.len());
+        let (mut candidates, mut places) = (Vec::new(), Vec::new());
+        for (index, destination) in self.destinations.iter().enumerate() {
+            let is_waiting =
+                timers.at(TimerKey::HoldEnd(destination.slot)).is_some() && self.has_healthy_peer(index, timers);
+            let because = if destination.config.weight == 0 {
+                Because::Weight
+            } else if is_waiting {
+                Because::ProbeFirst
+            } else {
+                let (id, health) = (destination.key.destination.clone(), destination.health);
+                candidates.push(Candidate { id, health, weight: destination.config.weight });
+                places.push(index);
+                if is_unhealthy(health, active, passive) { Because::Unhealthy } else { Because::Policy }
+            };
+            standings.push(Standing { is_available: false, because });
+        }
+        let shown = Candidates { id: &self.config.id, active, passive, destinations: &candidates };
+        let selection = match &self.available_policy {
+            Some(policy) => policy.select(&shown),
+            // A custom policy that nobody registered: as if nothing were known.
+            None => Selection { indexes: shown.all(), is_panic: false },
+        };
+        for chosen in selection.indexes {
+            let Some(standing) = places.get(chosen).and_then(|index| standings.get_mut(*index)) else { continue };
+            let because = match (standing.because, selection.is_panic) {
+                (Because::Unhealthy, true) => Because::Panic,
+                (Because::Unhealthy, false) => Because::Policy,
+                _ if standing.is_available => standing.because,
+                _ => Because::Health,
+            };
+            *standing = Standing { is_available: true, because };
+        }
+        (standings, selection.is_panic)
+    }
+
+    /// Its part of the view, made anew.
+    pub(crate) fn picture(&self, timers: &Timers) -> ClusterHealth {
+        let round_at = timers.at(TimerKey::Round(self.number));
+        let available = self.destinations.iter().enumerate().filter(|(_, destination)| destination.is_available);
+        ClusterHealth {
+            id: self.config.id.clone(),
+            active: self.active(),
+            passive: self.passive(),
+            available: available.map(|(index, _)| u32::try_from(index).unwrap_or(u32::MAX)).collect(),
+            destinations: self.destinations.iter().map(|one| one.picture(timers, round_at)).collect(),
+            is_panic: self.is_panic,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! One destination's state: two values, what its probes and its traffic came to, and how it stands with traffic.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use model::available::Because;
+use model::destination::Destination;
+use model::event::{Seen, Transition};
+use model::health::{Health, HealthPair, Switch};
+use model::id::{DestinationKey, Slot};
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+use model::view::{Counter, DestinationHealth, NodeStatus};
+
+use crate::output::Ticket;
+use crate::passive::{PassivePolicy, PassiveSettings};
+use crate::status::{Facts, node_status};
+use crate::timers::{TimerKey, Timers};
+
+/// The state. It lives as long as cluster id, destination id and address stay the same.
+#[derive(Debug)]
+pub(crate) struct DestinationState {
+    pub(crate) key: DestinationKey,
+    pub(crate) slot: Slot,
+    pub(crate) config: Destination,
+    pub(crate) health: HealthPair,
+    pub(crate) probes: Probes,
+    pub(crate) traffic: Traffic,
+    pub(crate) counter: Counter,
+    pub(crate) status: NodeStatus,
+    pub(crate) is_available: bool,
+    pub(crate) because: Because,
+    /// What the last selection saw of it: both values, and whether it is held out.
+    pub(crate) selected: Option<(HealthPair, bool)>,
+    pub(crate) changed_at: Option<Timestamp>,
+    pub(crate) last_transition: Option<Arc<Transition>>,
+}
+
+/// What its probes came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probes {
+    pub(crate) in_flight: Option<InFlight>,
+    pub(crate) last_started_at: Option<Timestamp>,
+    /// When the last early probe started: there is at most one a second.
+    pub(crate) early_at: Option<Timestamp>,
+    /// The probe that the timer will start comes before its regular time.
+    pub(crate) is_next_early: bool,
+    pub(crate) last: Option<Judged>,
+    pub(crate) failures_in_row: u32,
+    pub(crate) passes_in_row: u32,
+    /// The last failed ones, oldest first.
+    pub(crate) failed: Recent,
+}
+
+/// A probe on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InFlight {
+    pub(crate) ticket: Ticket,
+    pub(crate) started_at: Timestamp,
+}
+
+/// The last probe that said something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) at: Timestamp,
+    pub(crate) failure: Option<FailureKind>,
+    pub(crate) status: Option<u16>,
+}
+
+/// What its traffic came to.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) policies: Vec<(PassiveSettings, Box<dyn PassivePolicy>)>,
+    pub(crate) ejected_at: Option<Timestamp>,
+    /// A failed attempt since the last good one.
+    pub(crate) has_failed: bool,
+    /// Reactivated, and no good attempt since.
+    pub(crate) is_unproven: bool,
+    /// The last failed attempts, oldest first.
+    pub(crate) failed: Recent,
+}
+
+/// The last few observations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent(VecDeque<Seen>);
+
+impl Recent {
+    const N: usize = 5;
+
+    pub(crate) fn push(&mut self, seen: Seen) {
+        if self.0.len() == Self::N {
+            self.0.pop_front();
+        }
+        self.0.push_back(seen);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<Seen> {
+        self.0.iter().copied().collect()
+    }
+}
+
+impl DestinationState {
+    /// New: both values Unknown, taking traffic.
+    pub(crate) fn new(key: DestinationKey, slot: Slot, config: Destination) -> Self {
+        Self {
+            key,
+            slot,
+            config,
+            health: HealthPair::default(),
+            probes: Probes::default(),
+            traffic: Traffic::default(),
+            counter: Counter::default(),
+            status: NodeStatus::Unknown,
+            is_available: true,
+            because: Because::Health,
+            selected: None,
+            changed_at: None,
+            last_transition: None,
+        }
+    }
+
+    /// Whether a probe's result leaves the active verdict open: it failed and the threshold is not reached, or it passed
+    /// and that was not enough yet.
+    pub(crate) fn is_verdict_pending(&self) -> bool {
+        let probes = &self.probes;
+        (probes.failures_in_row > 0 && self.health.active != Health::Unhealthy)
+            || (probes.passes_in_row > 0 && self.health.active == Health::Unhealthy)
+    }
+
+    /// The node status as of now.
+    pub(crate) fn node_status(&self, active: Switch, passive: Switch, is_draining: bool) -> NodeStatus {
+        node_status(&Facts {
+            is_out_of_service: is_draining || self.config.weight == 0,
+            active,
+            passive,
+            health: self.health,
+            is_returning: self.probes.passes_in_row > 0,
+            is_doubtful: self.probes.failures_in_row > 0 || self.traffic.has_failed || self.traffic.is_unproven,
+        })
+    }
+
+    /// Its part of the view. `round_at`: when the cluster's next round starts, if it has rounds.
+    pub(crate) fn picture(&self, timers: &Timers, round_at: Option<Timestamp>) -> DestinationHealth {
+        DestinationHealth {
+            id: self.key.destination.clone(),
+            slot: self.slot,
+            health: self.health,
+            because: self.because,
+            is_available: self.is_available,
+            status: self.status,
+            counter: self.counter,
+            probed_at: self.probes.last.map(|last| last.at),
+            probe_failure: self.probes.last.and_then(|last| last.failure),
+            probe_status: self.probes.last.and_then(|last| last.status),
+            next_probe_at: timers.at(TimerKey::Probe(self.slot)).or(round_at),
+            reactivation_at: timers
+                .at(TimerKey::Reactivation(self.slot))
+                .filter(|_| self.health.passive == Health::Unhealthy),
+            changed_at: self.changed_at,
+            is_gated: self.traffic.policies.iter().any(|(_, policy)| policy.is_gated()),
+            last_transition: self.last_transition.clone(),
+        }
+    }
+}

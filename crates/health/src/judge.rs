@@ -1,0 +1,139 @@
+//! From a verdict to a value: transitions, ejections, reactivations. The one place that writes the two values.
+//!
+//! Active and passive never write each other. Our own ejection: a newer one replaces the pending reactivation, a verdict
+//! that is not Unhealthy cancels it. Under `compat: yarp` as YARP has it: a pending reactivation is neither replaced nor
+//! cancelled, and a verdict equal to the value is nothing at all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::cluster::Compat;
+use model::event::{Cause, EventKind, Evidence, Transition};
+use model::health::{CheckKind, Health};
+
+use crate::cluster::ClusterState;
+use crate::destination::DestinationState;
+use crate::effects::Effects;
+use crate::passive::{DEFAULT_REACTIVATION, Verdict};
+use crate::timers::TimerKey;
+
+/// Writes an active value. Returns whether it changed.
+pub(crate) fn set_active(
+    destination: &mut DestinationState,
+    health: Health,
+    cause: Cause,
+    mut evidence: Evidence,
+    effects: &mut Effects,
+) -> Changed {
+    if destination.health.active == health {
+        return Changed::No;
+    }
+    if health == Health::Unhealthy && evidence.last.is_empty() {
+        evidence.last = destination.probes.failed.to_vec();
+    }
+    write(destination, CheckKind::Active, health, cause, evidence, effects);
+    Changed::Yes
+}
+
+/// Writes a passive value and sets or clears the reactivation that belongs to it. Returns whether it changed.
+pub(crate) fn set_passive(
+    cluster: &mut ClusterState,
+    index: usize,
+    verdict: Verdict,
+    cause: Cause,
+    effects: &mut Effects,
+) -> Changed {
+    let compat = cluster.config.compat;
+    let period = cluster.config.health_check.passive.as_ref().and_then(|check| check.reactivation_period);
+    let Some(destination) = cluster.destinations.get_mut(index) else { return Changed::No };
+    let Verdict { health, mut evidence, reactivation } = verdict;
+    let is_new = destination.health.passive != health;
+    if compat == Compat::Yarp && !is_new {
+        return Changed::No;
+    }
+    let timer = TimerKey::Reactivation(destination.slot);
+    if health == Health::Unhealthy {
+        let delay = reactivation.or(period).unwrap_or(DEFAULT_REACTIVATION);
+        let is_kept = compat == Compat::Yarp && effects.timers.at(timer).is_some();
+        if !is_kept {
+            effects.timers.set(timer, effects.now + delay);
+        }
+        evidence.reactivation = Some(left(effects, timer).unwrap_or(delay));
+        if evidence.last.is_empty() {
+            evidence.last = destination.traffic.failed.to_vec();
+        }
+        destination.traffic.ejected_at = Some(effects.now);
+        for (_, policy) in &mut destination.traffic.policies {
+            policy.on_ejected(effects.now);
+        }
+    } else if compat != Compat::Yarp {
+        effects.timers.cancel(timer);
+    }
+    if is_new {
+        write(destination, CheckKind::Passive, health, cause, evidence, effects);
+        Changed::Yes
+    } else {
+        // A newer ejection of one that is out already: only its end has moved.
+        effects.note_fact();
+        Changed::No
+    }
+}
+
+/// The reactivation period is over.
+pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effects) -> Changed {
+    if destination.health.passive != Health::Unhealthy {
+        return Changed::No;
+    }
+    for (_, policy) in &mut destination.traffic.policies {
+        policy.on_reactivated(effects.now);
+    }
+    destination.traffic.failed.clear();
+    destination.traffic.has_failed = false;
+    destination.traffic.is_unproven = true;
+    write(destination, CheckKind::Passive, Health::Unknown, Cause::Reactivation, Evidence::default(), effects);
+    Changed::Yes
+}
+
+/// Sets a value to Unknown because its check is off or its server is another one.
+pub(crate) fn forget(destination: &mut DestinationState, check: CheckKind, cause: Cause, effects: &mut Effects) {
+    if value(destination, check) != Health::Unknown {
+        write(destination, check, Health::Unknown, cause, Evidence::default(), effects);
+    }
+}
+
+/// Whether a value changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Yes,
+    No,
+}
+
+fn left(effects: &Effects, timer: TimerKey) -> Option<Duration> {
+    effects.timers.at(timer).map(|at| at.since(effects.now))
+}
+
+fn value(destination: &DestinationState, check: CheckKind) -> Health {
+    match check {
+        CheckKind::Active => destination.health.active,
+        CheckKind::Passive => destination.health.passive,
+    }
+}
+
+fn write(
+    destination: &mut DestinationState,
+    check: CheckKind,
+    to: Health,
+    cause: Cause,
+    evidence: Evidence,
+    effects: &mut Effects,
+) {
+    let from = value(destination, check);
+    match check {
+        CheckKind::Active => destination.health.active = to,
+        CheckKind::Passive => destination.health.passive = to,
+    }
+    let transition = Transition { destination: destination.key.clone(), check, from, to, cause, evidence };
+    destination.changed_at = Some(effects.now);
+    destination.last_transition = Some(Arc::new(transition.clone()));
+    effects.event(EventKind::Transition(transition));
+}

@@ -1,0 +1,137 @@
+//! Slots: the dense numbers under which workers keep records of destinations.
+//!
+//! ```text
+//!   free ──take──> living ──retire──> resting ──60 s and a word that it is quiet──> free
+//! ```
+//!
+//! A freed slot is not given away before 60 s are over AND the driver said that nobody uses it any more. Either alone
+//! would be wrong: a worker may still hold an old snapshot or a long request, and a late report for a slot that was just
+//! given away would be charged to somebody else.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::id::Slot;
+
+/// How long a freed slot rests at least.
+pub(crate) const REST: Duration = Duration::from_secs(60);
+
+/// Where a living destination stands: indexes of its cluster and of itself in it. Rebuilt at each reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) cluster: usize,
+    pub(crate) destination: usize,
+}
+
+/// All slots ever given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slots {
+    uses: Vec<Use>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Living(Place),
+    Resting { is_rested: bool, is_quiet: bool },
+    Free,
+}
+
+impl Slots {
+    /// The lowest free slot. Its place is not known until [`Self::settle`].
+    pub(crate) fn take(&mut self) -> Slot {
+        let nowhere = Use::Living(Place { cluster: usize::MAX, destination: usize::MAX });
+        let index = self.uses.iter().position(|one| *one == Use::Free).unwrap_or(self.uses.len());
+        match self.uses.get_mut(index) {
+            Some(one) => *one = nowhere,
+            None => self.uses.push(nowhere),
+        }
+        Slot(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    /// Its destination is gone.
+    pub(crate) fn retire(&mut self, slot: Slot) {
+        if let Some(one) = self.uses.get_mut(slot.index()) {
+            *one = Use::Resting { is_rested: false, is_quiet: false };
+        }
+    }
+
+    /// Its time of rest is over.
+    pub(crate) fn rested(&mut self, slot: Slot) {
+        if let Some(one @ Use::Resting { .. }) = self.uses.get_mut(slot.index()) {
+            *one = match *one {
+                Use::Resting { is_quiet: false, .. } => Use::Resting { is_rested: true, is_quiet: false },
+                Use::Resting { is_quiet: true, .. } | Use::Free | Use::Living(_) => Use::Free,
+            };
+        }
+    }
+
+    /// Nobody uses it any more. False for a slot that does not rest.
+    pub(crate) fn quiet(&mut self, slot: Slot) -> bool {
+        let Some(one @ Use::Resting { .. }) = self.uses.get_mut(slot.index()) else { return false };
+        *one = match *one {
+            Use::Resting { is_rested: false, .. } => Use::Resting { is_rested: false, is_quiet: true },
+            Use::Resting { is_rested: true, .. } | Use::Free | Use::Living(_) => Use::Free,
+        };
+        true
+    }
+
+    /// Says where the living ones stand now.
+    pub(crate) fn settle(&mut self, places: &BTreeMap<Slot, Place>) {
+        for (slot, place) in places {
+            if let Some(one) = self.uses.get_mut(slot.index()) {
+                *one = Use::Living(*place);
+            }
+        }
+    }
+
+    /// Where a living slot's destination stands.
+    pub(crate) fn place(&self, slot: Slot) -> Option<Place> {
+        match self.uses.get(slot.index())? {
+            Use::Living(place) => Some(*place),
+            Use::Resting { .. } | Use::Free => None,
+        }
+    }
+
+    /// Slots whose destination lives.
+    pub(crate) fn n_living(&self) -> usize {
+        self.uses.iter().filter(|one| matches!(one, Use::Living(_))).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_freed_slot_is_given_away_only_when_it_is_rested_and_quiet() {
+        for quiet_first in [true, false] {
+            let mut slots = Slots::default();
+            assert_eq!([slots.take(), slots.take()], [Slot(0), Slot(1)]);
+            slots.retire(Slot(0));
+            assert_eq!(slots.take(), Slot(2));
+            if quiet_first {
+                assert!(slots.quiet(Slot(0)));
+            } else {
+                slots.rested(Slot(0));
+            }
+            assert_eq!(slots.take(), Slot(3));
+            if quiet_first {
+                slots.rested(Slot(0));
+            } else {
+                assert!(slots.quiet(Slot(0)));
+            }
+            assert_eq!(slots.take(), Slot(0));
+            assert_eq!(slots.n_living(), 4);
+        }
+    }
+
+    #[test]
+    fn a_slot_that_lives_or_never_was_is_not_quiet() {
+        let mut slots = Slots::default();
+        let slot = slots.take();
+        assert!(!slots.quiet(slot));
+        assert!(!slots.quiet(Slot(9)));
+        slots.rested(slot);
+        assert_eq!(slots.n_living(), 1);
+    }
+}
