@@ -1,1 +1,6 @@
-//! Where configuration comes from.
+//! Where configuration comes from: [`mod@file`].
+//!
+//! A source gives a whole configuration or says why not; whoever asked keeps the one before.
+#![forbid(unsafe_code)]
+
+pub mod file;
