@@ -217,6 +217,19 @@ impl Core {
         &self.config
     }
 
+    /// The interfaces that carry, or may still carry, VIPs: the configured one and those that a reload left.
+    pub fn interfaces(&self) -> BTreeSet<String> {
+        let mut interfaces = self.leaving.clone();
+        interfaces.insert(self.config.interface.clone());
+        interfaces
+    }
+
+    /// How many VIPs are announced by decision, and of how many.
+    pub fn announced(&self) -> (usize, usize) {
+        let announced = self.decisions.values().filter(|decision| decision.wanted.is_announced()).count();
+        (announced, self.config.vips.len())
+    }
+
     /// Commands to the kernel that have failed so far.
     pub fn failed_changes(&self) -> u64 {
         self.commands.failures()
@@ -365,9 +378,7 @@ impl Core {
             self.reading.asked = self.reading.asked.saturating_add(1);
             self.reading.not_before = now + READ_SPACING;
             self.timers.set(Timer::Read, None);
-            let mut interfaces = self.leaving.clone();
-            interfaces.insert(self.config.interface.clone());
-            self.outputs.push_back(Output::ReadAddresses { interfaces });
+            self.outputs.push_back(Output::ReadAddresses { interfaces: self.interfaces() });
         }
     }
 
