@@ -1,0 +1,3 @@
+//! What `check` tells about a file that was taken.
+
+pub mod warnings;

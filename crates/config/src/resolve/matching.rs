@@ -1,0 +1,112 @@
+//! Which requests a route takes: the parts that every format has, checked alike.
+
+use model::pattern::PathPattern;
+use model::route::{CaseRule, HostKind, HostPattern, ValueMode, ValueRule};
+
+use crate::raw::section::{Field, Reading};
+use crate::report::Diagnostic;
+use crate::source::Span;
+
+/// A host name, `*.` in front and `:port` behind allowed.
+pub fn host(r: &mut Reading<'_>, field: &Field<'_>) -> Option<HostPattern> {
+    let text = field.text(r)?;
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !name.ends_with(':') && (!name.contains(':') || name.ends_with(']')) => {
+            (name, Some(port))
+        }
+        Some(_) | None => (text, None),
+    };
+    let port = match port.map(str::parse::<u16>) {
+        None => None,
+        Some(Ok(port)) if port != 0 => Some(port),
+        Some(_) => {
+            field.refuse(r, format!("`{text}` is no host"), "expected a port from 1 to 65535 behind the colon");
+            return None;
+        }
+    };
+    let (kind, name) = match name.strip_prefix("*.") {
+        Some(below) => (HostKind::Wildcard, below),
+        None => (HostKind::Exact, name),
+    };
+    if !name.is_ascii() {
+        let diagnostic = Diagnostic::error(format!("`{text}` is not ASCII"))
+            .label("expected the name as it is sent, in its xn-- form");
+        r.note(field.node.span, diagnostic);
+        return None;
+    }
+    let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+    if !is_name && literal.is_none_or(|ip| ip.parse::<std::net::Ipv6Addr>().is_err()) {
+        field.refuse(r, format!("`{text}` is no host"), "expected a name such as example.com or *.example.com");
+        return None;
+    }
+    let name = literal.unwrap_or(name).to_ascii_lowercase();
+    Some(HostPattern { name, kind, port })
+}
+
+/// A path pattern.
+pub fn path(r: &mut Reading<'_>, field: &Field<'_>, text: &str) -> Option<PathPattern> {
+    match PathPattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let mut diagnostic = Diagnostic::error(format!("`{text}` is no path pattern")).label(error.message);
+            if !text.starts_with('/') {
+                diagnostic = diagnostic.help(format!("did you mean `/{text}`?"));
+            }
+            r.note(field.node.span, diagnostic);
+            None
+        }
+    }
+}
+
+/// Methods, upper case, each once.
+pub fn methods(r: &mut Reading<'_>, items: &[Field<'_>]) -> Vec<String> {
+    let mut methods: Vec<String> = Vec::new();
+    for item in items {
+        let Some(text) = item.text(r) else { continue };
+        let is_token = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        let method = text.to_ascii_uppercase();
+        if !is_token {
+            item.refuse(r, format!("`{text}` is no method"), "expected a name such as GET");
+        } else if methods.contains(&method) {
+            item.refuse(r, format!("`{method}` stands here twice"), "expected each method once");
+        } else {
+            methods.push(method);
+        }
+    }
+    methods
+}
+
+/// Whether a name may stand for a header field.
+pub fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// Whether a value may stand behind a header field.
+pub fn is_header_value(value: &str) -> bool {
+    value.bytes().all(|b| b == b'\t' || (b >= b' ' && b != 0x7f))
+}
+
+/// Puts a rule together; values and mode must agree.
+pub fn value_rule(
+    r: &mut Reading<'_>,
+    span: Span,
+    name: String,
+    values: Vec<String>,
+    mode: ValueMode,
+    case: CaseRule,
+) -> Option<ValueRule> {
+    let needs_values = match mode {
+        ValueMode::Exists | ValueMode::NotExists => false,
+        ValueMode::Exact | ValueMode::Prefix | ValueMode::Contains | ValueMode::NotContains => true,
+    };
+    if needs_values && values.is_empty() {
+        r.error(span, format!("the rule on `{name}` has no values"), "expected `values`, or the mode Exists");
+        return None;
+    }
+    if !needs_values && !values.is_empty() {
+        r.error(span, format!("the rule on `{name}` has values"), "expected none with Exists and NotExists");
+        return None;
+    }
+    Some(ValueRule { name, values, mode, case })
+}

@@ -1,0 +1,124 @@
+//! `clusters`: destinations and the policies over them.
+
+use std::collections::BTreeMap;
+
+use model::available::AvailablePolicy;
+use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Verify};
+use model::id::ClusterId;
+use model::ratio::Ratio;
+use model::timeouts::Timeouts;
+
+use super::{Context, active, affinity, destination, each, passive, retry};
+use crate::raw::Value;
+use crate::raw::section::{Field, Reading, Section};
+use crate::resolve::policy;
+
+/// Resolves one cluster.
+pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<Cluster> {
+    let mut s = field.section(r)?;
+    let compats = [("none", Compat::None), ("yarp", Compat::Yarp), ("nginx", Compat::Nginx)];
+    let compat = s.take(r, "compat").and_then(|f| f.word(r, &compats)).unwrap_or_default();
+    let load_balancing = s.take(r, "load_balancing").and_then(|f| policy::balancing(r, &f, context.names));
+    let session_affinity = s.take(r, "session_affinity").and_then(|f| affinity::resolve(r, &f));
+    let health_check = s.take(r, "health_check").and_then(|f| f.section(r));
+    let health_check = health_check.map(|section| health(r, context, section, compat));
+    let retry = s.take(r, "retry").map(|f| retry::resolve(r, &f, &context.defaults.retry));
+    let timeouts = s.take(r, "timeouts").and_then(|f| f.section(r));
+    let timeouts = timeouts.map(|section| timeouts_of(r, section, context.defaults.timeouts));
+    let tls = s.take(r, "tls").and_then(|f| f.section(r)).map(|section| tls(r, section));
+    let hosts = [("destination", UpstreamHost::Destination), ("original", UpstreamHost::Original)];
+    let host = s.take(r, "host").and_then(|f| f.word(r, &hosts)).unwrap_or_default();
+    let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
+    let destinations = each(r, &mut s, "destinations", destination::resolve);
+    s.not_yet(
+        r,
+        &[
+            ("http_version", "HTTP/2 towards destinations"),
+            ("protocol", "HTTP/2 towards destinations"),
+            ("proxy_protocol", "the PROXY protocol"),
+            ("transforms", "transforms"),
+            ("queue", "connection limits"),
+            ("max_ejected_percent", "guards"),
+            ("guards", "guards"),
+            ("hash", "ConsistentHash"),
+        ],
+    );
+    s.finish(r);
+    Some(Cluster {
+        id: ClusterId::from(field.name.as_str()),
+        compat,
+        load_balancing: load_balancing.unwrap_or_default(),
+        session_affinity,
+        health_check: health_check.unwrap_or(HealthCheck {
+            available_destinations_policy: AvailablePolicy::HealthyOrPanic,
+            active: None,
+            passive: None,
+        }),
+        retry: retry.unwrap_or_else(|| context.defaults.retry.clone()),
+        timeouts: timeouts.unwrap_or(context.defaults.timeouts),
+        tls: tls.unwrap_or_default(),
+        host,
+        metadata,
+        destinations,
+    })
+}
+
+fn health(r: &mut Reading<'_>, context: &Context<'_>, mut s: Section<'_>, compat: Compat) -> HealthCheck {
+    let available = s.take(r, "available_destinations_policy").and_then(|f| available(r, context, &f));
+    let active = s.take_raw(r, "active", "active").and_then(|f| active::resolve(r, context, &f));
+    let passive = s.take_raw(r, "passive", "passive").and_then(|f| passive::resolve(r, context, &f, compat));
+    s.finish(r);
+    HealthCheck { available_destinations_policy: available.unwrap_or(AvailablePolicy::HealthyOrPanic), active, passive }
+}
+
+fn available(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<AvailablePolicy> {
+    let Value::Map(_) = field.node.value else {
+        return policy::available(r, field, context.names);
+    };
+    let mut s = field.section(r)?;
+    let name = s.take(r, "name").and_then(|f| f.word(r, &[("PanicThreshold", ())]));
+    let percent = s.take(r, "percent").and_then(|f| f.whole(r, 0..=100));
+    let span = s.span;
+    s.finish(r);
+    if name.is_some() && percent.is_none() {
+        r.error(span, "`PanicThreshold` needs its percentage", "expected {name: PanicThreshold, percent: 50}");
+    }
+    let percent = f64::from(u8::try_from(percent?).ok()?);
+    name.and(Ratio::new(percent / 100.0)).map(AvailablePolicy::PanicThreshold)
+}
+
+fn timeouts_of(r: &mut Reading<'_>, mut s: Section<'_>, default: Timeouts) -> Timeouts {
+    let connect = s.take(r, "connect").and_then(|f| f.duration(r)).unwrap_or(default.connect);
+    let idle = s.take(r, "idle").and_then(|f| f.duration(r)).unwrap_or(default.idle);
+    let pool_idle = s.take(r, "pool_idle").and_then(|f| f.duration(r)).unwrap_or(default.pool_idle);
+    let pool_size = match s.take(r, "pool_size") {
+        Some(field) if field.node.scalar() == Some("none") => None,
+        Some(field) => field.whole_u32(r, 0),
+        None => default.pool_size,
+    };
+    s.not_yet(r, &[("tunnel_idle", "upgrades"), ("total", "total limits per cluster; the route's `timeout` works")]);
+    s.finish(r);
+    Timeouts { connect, idle, pool_idle, pool_size }
+}
+
+fn tls(r: &mut Reading<'_>, mut s: Section<'_>) -> UpstreamTls {
+    let ca = s.take(r, "ca").and_then(|f| f.file(r));
+    let server_name = s.take(r, "server_name").and_then(|f| f.text(r)).map(str::to_owned);
+    let words = [("full", Verify::Full), ("none", Verify::DangerousNone), ("dangerous_none", Verify::DangerousNone)];
+    let verify = s.take(r, "verify").and_then(|f| f.word(r, &words)).unwrap_or_default();
+    s.not_yet(r, &[("certificate", "client certificates"), ("key", "client certificates")]);
+    s.finish(r);
+    UpstreamTls { ca, server_name, verify }
+}
+
+fn metadata(r: &mut Reading<'_>, field: &Field<'_>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    if let Some(mut s) = field.section(r) {
+        for entry in s.take_all(r) {
+            if let Some(text) = entry.any_text(r) {
+                all.insert(entry.name.clone(), text.to_owned());
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,47 @@
+//! `destinations`: the servers of a cluster.
+
+use model::destination::Destination;
+use model::id::DestinationId;
+use model::passive::MaxFails;
+
+use super::passive;
+use crate::raw::section::{Field, Reading};
+use crate::resolve::matching;
+
+/// Resolves one destination.
+pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
+    let mut s = field.section(r)?;
+    let address = match s.take(r, "address") {
+        Some(address) => address.url(r),
+        None => {
+            let what = format!("destination `{}` has no address", field.name);
+            r.error(field.key_span, what, "expected `address: http://host:port/`");
+            None
+        }
+    };
+    let health = s.take(r, "health").and_then(|f| f.url(r));
+    let host = match s.take(r, "host") {
+        Some(host) => match host.text(r) {
+            Some(text) if matching::is_header_value(text) && !text.contains(' ') => Some(text.to_owned()),
+            Some(text) => {
+                host.refuse(r, format!("`{text}` is no host"), "expected a name, with :port if need be");
+                None
+            }
+            None => None,
+        },
+        None => None,
+    };
+    let weight = s.take(r, "weight").and_then(|f| f.whole(r, 0..=65_535)).and_then(|n| u32::try_from(n).ok());
+    let written = passive::max_fails(r, &mut s);
+    s.not_yet(r, &[("backup", "the backup tier"), ("max_connections", "connection limits")]);
+    s.take(r, "metadata");
+    s.finish(r);
+    Some(Destination {
+        id: DestinationId::from(field.name.as_str()),
+        address: address?,
+        health,
+        host,
+        weight: weight.unwrap_or(1),
+        max_fails: written.is_written().then(|| written.with(MaxFails::default())),
+    })
+}

@@ -1,0 +1,115 @@
+//! `health_check.passive`: which policies judge the traffic.
+
+use model::cluster::Compat;
+use model::passive::{MaxFails, PassiveCheck, PassivePolicy, TransportFailureRate};
+
+use super::Context;
+use crate::policy_names::Named;
+use crate::raw::Value;
+use crate::raw::section::{Field, Reading, Section};
+use crate::resolve::policy::{self, PassiveName};
+
+/// Resolves the block; `None` when it is switched off. An empty block is on, with the default policies.
+pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, compat: Compat) -> Option<PassiveCheck> {
+    let mut s = match field.node.value {
+        Value::Null => Section::empty(field.path.clone(), field.key_span),
+        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => field.section(r)?,
+    };
+    let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
+    let mut policies = Vec::new();
+    match s.take(r, "policies") {
+        Some(field) => {
+            let items = field.list(r);
+            if items.is_empty() {
+                field.refuse(r, "no policy is listed", "expected one at least; `enabled: false` turns the check off");
+            }
+            for item in &items {
+                policies.extend(policy_of(r, context, item));
+            }
+        }
+        None => policies.push(match compat {
+            Compat::Nginx => PassivePolicy::MaxFails(MaxFails::default()),
+            Compat::None | Compat::Yarp => PassivePolicy::TransportFailureRate(context.transport_failure_rate),
+        }),
+    }
+    let reactivation_period = s.take(r, "reactivation_period").and_then(|f| f.duration(r));
+    s.not_yet(r, &[("shadow", "shadow policies"), ("readmission", "readmission by canaries")]);
+    s.finish(r);
+    enabled.then_some(PassiveCheck { policies, reactivation_period })
+}
+
+fn policy_of(r: &mut Reading<'_>, context: &Context<'_>, item: &Field<'_>) -> Option<PassivePolicy> {
+    let Value::Map(_) = item.node.value else {
+        return match policy::passive(r, item, context.names)? {
+            Named::BuiltIn(PassiveName::TransportFailureRate) => {
+                Some(PassivePolicy::TransportFailureRate(context.transport_failure_rate))
+            }
+            Named::BuiltIn(PassiveName::MaxFails) => Some(PassivePolicy::MaxFails(MaxFails::default())),
+            Named::Custom(name) => Some(PassivePolicy::Custom(name)),
+            Named::NotYet(_) => None,
+        };
+    };
+    let mut s = item.section(r)?;
+    let Some(name) = s.take(r, "name") else {
+        r.error(s.span, "a policy has no name", "expected `name`");
+        return None;
+    };
+    let Some(named) = policy::passive(r, &name, context.names) else {
+        s.ignore_rest();
+        return None;
+    };
+    let policy = match named {
+        Named::BuiltIn(PassiveName::TransportFailureRate) => {
+            PassivePolicy::TransportFailureRate(transport_failure_rate(r, &mut s, context.transport_failure_rate))
+        }
+        Named::BuiltIn(PassiveName::MaxFails) => {
+            PassivePolicy::MaxFails(max_fails(r, &mut s).with(MaxFails::default()))
+        }
+        Named::Custom(name) => PassivePolicy::Custom(name),
+        Named::NotYet(_) => return None,
+    };
+    s.finish(r);
+    Some(policy)
+}
+
+/// Options of TransportFailureRate, with `default` for what is absent.
+pub fn transport_failure_rate(
+    r: &mut Reading<'_>,
+    s: &mut Section<'_>,
+    default: TransportFailureRate,
+) -> TransportFailureRate {
+    TransportFailureRate {
+        rate_limit: s.take(r, "rate_limit").and_then(|f| f.rate(r)).unwrap_or(default.rate_limit),
+        window: s.take(r, "window").and_then(|f| f.duration(r)).unwrap_or(default.window),
+        minimum: s.take(r, "minimum").and_then(|f| f.whole_u32(r, 1)).unwrap_or(default.minimum),
+    }
+}
+
+/// max_fails and fail_timeout as far as they were written.
+pub struct WrittenMaxFails {
+    max_fails: Option<u32>,
+    fail_timeout: Option<std::time::Duration>,
+}
+
+impl WrittenMaxFails {
+    /// Completed.
+    pub fn with(&self, default: MaxFails) -> MaxFails {
+        MaxFails {
+            max_fails: self.max_fails.unwrap_or(default.max_fails),
+            fail_timeout: self.fail_timeout.unwrap_or(default.fail_timeout),
+        }
+    }
+
+    /// Whether one of both was written.
+    pub fn is_written(&self) -> bool {
+        self.max_fails.is_some() || self.fail_timeout.is_some()
+    }
+}
+
+/// Reads max_fails and fail_timeout.
+pub fn max_fails(r: &mut Reading<'_>, s: &mut Section<'_>) -> WrittenMaxFails {
+    WrittenMaxFails {
+        max_fails: s.take(r, "max_fails").and_then(|f| f.whole_u32(r, 0)),
+        fail_timeout: s.take(r, "fail_timeout").and_then(|f| f.duration(r)),
+    }
+}

@@ -1,0 +1,195 @@
+//! `routes`: which requests, and what becomes of them.
+
+use model::id::{ClusterId, RouteId};
+use model::route::{CaseRule, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
+
+use super::listener::body_limit;
+use crate::raw::Value;
+use crate::raw::section::{Field, Reading, Section};
+use crate::report::{Diagnostic, suggest};
+use crate::resolve::matching;
+
+/// Resolves one route. `clusters` are the ids that exist.
+pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -> Option<Route> {
+    let mut s = field.section(r)?;
+    let matcher = match s.take(r, "match").and_then(|field| field.section(r)) {
+        Some(section) => matcher(r, section),
+        None => RouteMatch::default(),
+    };
+    let order = s.take(r, "order").and_then(|f| f.whole(r, i64::from(i32::MIN)..=i64::from(i32::MAX)));
+    let timeout = s.take(r, "timeout").and_then(|field| field.duration(r));
+    let max_request_body = s.take(r, "max_request_body").map(|field| body_limit(r, &field));
+    let action = action(r, &mut s, field, clusters);
+    s.not_yet(
+        r,
+        &[
+            ("buffering", "buffering"),
+            ("allow", "access lists"),
+            ("limit_requests", "request limits"),
+            ("limit_connections", "connection limits"),
+            ("transforms", "transforms"),
+            ("error_pages", "error pages"),
+            ("maintenance", "maintenance pages"),
+            ("retry", "retry rules per route; those of the cluster hold"),
+            ("per_try_timeout", "adaptive timeouts per route"),
+        ],
+    );
+    s.finish(r);
+    let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
+    Some(Route { id: RouteId::from(field.name.as_str()), order, matcher, action: action?, timeout, max_request_body })
+}
+
+fn matcher(r: &mut Reading<'_>, mut s: Section<'_>) -> RouteMatch {
+    let mut matcher = RouteMatch::default();
+    if let Some(field) = s.take(r, "hosts") {
+        for item in field.list(r) {
+            matcher.hosts.extend(matching::host(r, &item));
+        }
+    }
+    if let Some(field) = s.take(r, "path")
+        && let Some(text) = field.text(r)
+    {
+        matcher.path = matching::path(r, &field, text);
+    }
+    if let Some(field) = s.take(r, "methods") {
+        let items = field.list(r);
+        matcher.methods = matching::methods(r, &items);
+    }
+    if let Some(field) = s.take(r, "headers") {
+        matcher.headers = rules(r, &field, Of::Header);
+    }
+    if let Some(field) = s.take(r, "query") {
+        matcher.query = rules(r, &field, Of::Query);
+    }
+    s.finish(r);
+    matcher
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Header,
+    Query,
+}
+
+fn rules(r: &mut Reading<'_>, field: &Field<'_>, of: Of) -> Vec<ValueRule> {
+    let mut rules = Vec::new();
+    for item in field.list(r) {
+        let Some(mut s) = item.section(r) else { continue };
+        let name = s.take(r, "name").and_then(|f| f.text(r).map(|text| (f.node.span, text.to_owned())));
+        let mut values = Vec::new();
+        if let Some(list) = s.take(r, "values") {
+            for value in list.list(r) {
+                values.extend(value.text(r).map(str::to_owned));
+            }
+        }
+        let modes = [
+            ("exact", ValueMode::Exact),
+            ("prefix", ValueMode::Prefix),
+            ("contains", ValueMode::Contains),
+            ("not_contains", ValueMode::NotContains),
+            ("exists", ValueMode::Exists),
+            ("not_exists", ValueMode::NotExists),
+        ];
+        let mode = s.take(r, "mode").and_then(|f| f.word(r, &modes)).unwrap_or(ValueMode::Exact);
+        let cases = [("ignore", CaseRule::Ignore), ("sensitive", CaseRule::Sensitive)];
+        let case = s.take(r, "case").and_then(|f| f.word(r, &cases)).unwrap_or_default();
+        let span = s.span;
+        s.finish(r);
+        match name {
+            Some((at, name)) if of == Of::Header && !matching::is_header_name(&name) => {
+                r.error(at, format!("`{name}` is no header name"), "expected letters, digits and -");
+            }
+            Some((_, name)) => {
+                let name = if of == Of::Header { name.to_ascii_lowercase() } else { name };
+                rules.extend(matching::value_rule(r, span, name, values, mode, case));
+            }
+            None => r.error(span, "a rule has no name", "expected `name`"),
+        }
+    }
+    rules
+}
+
+fn action(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &[ClusterId]) -> Option<RouteAction> {
+    let found: Vec<Field<'_>> =
+        ["cluster", "clusters", "respond", "redirect", "deny"].into_iter().filter_map(|key| s.take(r, key)).collect();
+    match found.as_slice() {
+        [] => {
+            let diagnostic = Diagnostic::error(format!("route `{}` does nothing", route.name))
+                .label("expected one of cluster, respond, redirect or deny");
+            r.note(route.key_span, diagnostic);
+            None
+        }
+        [one] => single_action(r, one, clusters),
+        [first, second, ..] => {
+            let what = format!("route `{}` has {} actions", route.name, found.len());
+            let diagnostic = Diagnostic::error(what)
+                .label("expected one of cluster, respond, redirect or deny")
+                .related(r.source, first.key_span, "the first one");
+            r.note(second.key_span, diagnostic);
+            None
+        }
+    }
+}
+
+fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -> Option<RouteAction> {
+    match field.name.as_str() {
+        "cluster" => {
+            let text = field.text(r)?;
+            if let Some(id) = clusters.iter().find(|id| id.as_str() == text) {
+                return Some(RouteAction::Cluster(Some(id.clone())));
+            }
+            let diagnostic = Diagnostic::error(format!("there is no cluster `{text}`"))
+                .label("expected the id of a cluster of this file")
+                .maybe_help(suggest::did_you_mean(text, clusters.iter().map(ClusterId::as_str)));
+            r.note(field.node.span, diagnostic);
+            None
+        }
+        "respond" => {
+            let mut s = field.section(r)?;
+            let status = s.take(r, "status").and_then(|f| f.whole(r, 200..=599)).unwrap_or(200);
+            let body = s.take(r, "body").and_then(|f| f.any_text(r)).unwrap_or("").to_owned();
+            s.finish(r);
+            Some(RouteAction::Respond { status: u16::try_from(status).ok()?, body })
+        }
+        "redirect" => redirect(r, field),
+        "deny" if matches!(field.node.value, Value::List(_)) => {
+            r.error(field.key_span, "`deny` with networks is not supported yet", "arrives with access lists");
+            None
+        }
+        "deny" => field.whole(r, 400..=499).and_then(|n| u16::try_from(n).ok()).map(RouteAction::Deny),
+        _ => {
+            r.error(field.key_span, "`clusters` is not supported yet", "arrives with several clusters per route");
+            None
+        }
+    }
+}
+
+fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
+    let mut s = field.section(r)?;
+    let to = match s.take(r, "to") {
+        Some(to) => match to.text(r) {
+            Some(text) if matching::is_header_value(text) => Some(text.to_owned()),
+            Some(text) => {
+                to.refuse(r, format!("`{text}` cannot stand in a header"), "expected a URL or a path");
+                None
+            }
+            None => None,
+        },
+        None => {
+            r.error(field.key_span, "the redirect leads nowhere", "expected `to`");
+            None
+        }
+    };
+    let status = match s.take(r, "status") {
+        Some(status) => match status.whole(r, 301..=308) {
+            Some(304..=306) => {
+                status.refuse(r, "`status` redirects nobody", "expected 301, 302, 303, 307 or 308");
+                None
+            }
+            other => other,
+        },
+        None => Some(302),
+    };
+    s.finish(r);
+    Some(RouteAction::Redirect { to: to?, status: u16::try_from(status?).ok()? })
+}

@@ -1,0 +1,121 @@
+//! Policy names into policies, for every format.
+
+use std::collections::BTreeSet;
+
+use model::available::AvailablePolicy;
+use model::balancing::LoadBalancing;
+
+use crate::policy_names::{Named, PolicyNames, find};
+use crate::raw::scalar::join_or;
+use crate::raw::section::{Field, Reading};
+use crate::report::{Diagnostic, suggest};
+
+/// Active policies that are built in.
+#[derive(Clone, Copy)]
+pub enum ActiveName {
+    /// So many failures in a row.
+    ConsecutiveFailures,
+}
+
+/// Passive policies that are built in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PassiveName {
+    /// Share of failed transports.
+    TransportFailureRate,
+    /// nginx's rule.
+    MaxFails,
+}
+
+/// Names the active policy at `field`.
+pub fn active(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<Named<ActiveName>> {
+    named(r, field, &[("ConsecutiveFailures", ActiveName::ConsecutiveFailures)], &[], &names.active)
+}
+
+/// Names the passive policy at `field`.
+pub fn passive(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<Named<PassiveName>> {
+    let built_in = [("TransportFailureRate", PassiveName::TransportFailureRate), ("MaxFails", PassiveName::MaxFails)];
+    let not_yet = ["FailureRate", "Outlier", "Burst", "ConnectFailures", "Stall", "ConsecutiveErrors", "Latency"];
+    named(r, field, &built_in, &not_yet, &names.passive)
+}
+
+/// Names the availability policy at `field`.
+pub fn available(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<AvailablePolicy> {
+    #[derive(Clone, Copy)]
+    enum Name {
+        HealthyAndUnknown,
+        HealthyOrPanic,
+        PanicThreshold,
+    }
+    let built_in = [
+        ("HealthyOrPanic", Name::HealthyOrPanic),
+        ("HealthyAndUnknown", Name::HealthyAndUnknown),
+        ("PanicThreshold", Name::PanicThreshold),
+    ];
+    match named(r, field, &built_in, &[], &names.available)? {
+        Named::BuiltIn(Name::HealthyAndUnknown) => Some(AvailablePolicy::HealthyAndUnknown),
+        Named::BuiltIn(Name::HealthyOrPanic) => Some(AvailablePolicy::HealthyOrPanic),
+        Named::BuiltIn(Name::PanicThreshold) => {
+            let diagnostic = Diagnostic::error("`PanicThreshold` needs its percentage")
+                .label("expected {name: PanicThreshold, percent: 50}");
+            r.note(field.node.span, diagnostic);
+            None
+        }
+        Named::Custom(name) => Some(AvailablePolicy::Custom(name)),
+        Named::NotYet(_) => None,
+    }
+}
+
+/// Names the balancing policy at `field`.
+pub fn balancing(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<LoadBalancing> {
+    #[derive(Clone, Copy)]
+    enum Name {
+        PowerOfTwoChoices,
+        RoundRobin,
+        LeastRequests,
+        Random,
+        FirstAlphabetical,
+    }
+    let built_in = [
+        ("PowerOfTwoChoices", Name::PowerOfTwoChoices),
+        ("RoundRobin", Name::RoundRobin),
+        ("LeastRequests", Name::LeastRequests),
+        ("Random", Name::Random),
+        ("FirstAlphabetical", Name::FirstAlphabetical),
+    ];
+    match named(r, field, &built_in, &["ConsistentHash", "PeakEwma"], &names.balancing)? {
+        Named::BuiltIn(Name::PowerOfTwoChoices) => Some(LoadBalancing::PowerOfTwoChoices),
+        Named::BuiltIn(Name::RoundRobin) => Some(LoadBalancing::RoundRobin),
+        Named::BuiltIn(Name::LeastRequests) => Some(LoadBalancing::LeastRequests),
+        Named::BuiltIn(Name::Random) => Some(LoadBalancing::Random),
+        Named::BuiltIn(Name::FirstAlphabetical) => Some(LoadBalancing::FirstAlphabetical),
+        Named::Custom(name) => Some(LoadBalancing::Custom(name)),
+        Named::NotYet(_) => None,
+    }
+}
+
+fn named<T: Copy>(
+    r: &mut Reading<'_>,
+    field: &Field<'_>,
+    built_in: &[(&'static str, T)],
+    not_yet: &[&'static str],
+    custom: &BTreeSet<String>,
+) -> Option<Named<T>> {
+    let text = field.text(r)?;
+    match find(text, built_in, not_yet, custom) {
+        Ok(Named::NotYet(name)) => {
+            let known: Vec<_> = built_in.iter().map(|(known, _)| *known).collect();
+            let expected = format!("expected {}", join_or(&known));
+            r.error(field.node.span, format!("policy `{name}` is not supported yet"), expected);
+            None
+        }
+        Ok(found) => Some(found),
+        Err(known) => {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            let diagnostic = Diagnostic::error(format!("unknown policy `{text}`"))
+                .label(format!("expected {}", join_or(&known)))
+                .maybe_help(suggest::did_you_mean(text, known.iter().copied()));
+            r.note(field.node.span, diagnostic);
+            None
+        }
+    }
+}

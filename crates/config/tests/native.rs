@@ -1,0 +1,144 @@
+//! The native format: what its files come down to.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use config::{FileKind, Loaded, PolicyNames, load};
+use model::active::{ActivePolicy, ProbeKind, ProbeStart, StatusRange};
+use model::available::AvailablePolicy;
+use model::cluster::{Compat, UpstreamHost};
+use model::config::{AccessLog, ControlSocket};
+use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
+use model::retry::{NonIdempotent, RetryRules};
+use model::route::RouteAction;
+
+fn fixture(name: &str) -> Loaded {
+    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).unwrap();
+    load(name, &bytes, FileKind::Auto, &PolicyNames::default(), None).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn text(text: &str) -> Loaded {
+    load("t.yaml", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None).unwrap_or_else(|r| panic!("{r}"))
+}
+
+#[test]
+fn every_served_key_is_read() {
+    let loaded = fixture("reference.yaml");
+    let config = &loaded.config;
+    assert_eq!(config.workers.map(|n| n.get()), Some(4));
+    assert_eq!(config.control.users, ["lazaret-rhi"]);
+    assert_eq!(config.access_log, AccessLog::Stdout);
+    assert_eq!(config.drain.lead, Duration::from_secs(3));
+    assert_eq!(config.listeners[0].trusted_proxies.len(), 2);
+    assert!(config.listeners[1].trusted_proxies.is_empty());
+    assert_eq!(
+        config.routes.iter().map(|r| r.id.to_string()).collect::<Vec<_>>(),
+        ["api", "hello", "old", "no", "rest"]
+    );
+    assert_eq!(config.routes[0].matcher.hosts[2].name, "::1");
+    assert_eq!(config.routes[0].max_request_body, Some(Some(10 << 20)));
+    assert_eq!(config.routes[2].action, RouteAction::Redirect { to: "/new".to_owned(), status: 308 });
+    let api = &config.clusters[0];
+    assert_eq!(api.host, UpstreamHost::Original);
+    assert_eq!(api.session_affinity.as_ref().unwrap().cookie.max_age, Some(Duration::from_secs(3600)));
+    assert!(matches!(api.health_check.available_destinations_policy, AvailablePolicy::PanicThreshold(_)));
+    let active = api.health_check.active.as_ref().unwrap();
+    assert_eq!(active.request.expect_statuses, [StatusRange::SUCCESS, StatusRange { low: 304, high: 304 }]);
+    assert_eq!(active.request.method, "HEAD");
+    assert_eq!(active.unhealthy_interval, Duration::from_secs(2));
+    let policies = &api.health_check.passive.as_ref().unwrap().policies;
+    assert_eq!(policies[2], PassivePolicy::MaxFails(MaxFails { max_fails: 3, fail_timeout: Duration::from_secs(10) }));
+    assert_eq!(api.retry.non_idempotent, NonIdempotent::WithKey);
+    assert_eq!(api.retry.conditions.statuses, [500, 502, 503, 504, 429, 403, 404]);
+    assert_eq!(api.destinations[0].max_fails.unwrap().max_fails, 5);
+    let second = &config.clusters[1];
+    assert!(second.health_check.active.is_some(), "an empty block turns the check on");
+    assert!(second.health_check.passive.is_none());
+    assert_eq!(second.retry, RetryRules::off());
+}
+
+#[test]
+fn the_defaults_are_those_of_the_documentation() {
+    let config =
+        text("clusters: {a: {health_check: {active: {}, passive: {}}, destinations: {d: {address: 'http://h/'}}}}")
+            .config;
+    assert_eq!(config.workers, None);
+    assert_eq!(config.control.address.to_string(), "127.0.0.1:9090");
+    assert_eq!(config.control.socket, ControlSocket::Default("/run/lazaret/control.sock".into()));
+    assert_eq!(config.drain.grace, Duration::from_secs(30));
+    let cluster = &config.clusters[0];
+    assert_eq!(cluster.compat, Compat::None);
+    assert_eq!(cluster.retry, RetryRules::native());
+    assert_eq!(cluster.timeouts.connect, Duration::from_secs(1));
+    let active = cluster.health_check.active.as_ref().unwrap();
+    assert_eq!((active.interval, active.timeout), (Duration::from_secs(5), Duration::from_secs(2)));
+    assert_eq!(active.confirm_interval, Duration::from_secs(1));
+    assert_eq!((active.kind, active.start), (ProbeKind::Http, ProbeStart::ProbeFirst));
+    assert_eq!(active.policy, ActivePolicy::ConsecutiveFailures { threshold: 2 });
+    let passive = cluster.health_check.passive.as_ref().unwrap();
+    assert_eq!(passive.policies, [PassivePolicy::TransportFailureRate(TransportFailureRate::default())]);
+    assert_eq!(passive.reactivation_period, None);
+}
+
+#[test]
+fn the_nginx_article_reads_as_its_authors_meant_it() {
+    let loaded = fixture("nginx-article.yaml");
+    let cluster = &loaded.config.clusters[0];
+    assert_eq!(cluster.compat, Compat::Nginx);
+    let rule = MaxFails { max_fails: 5, fail_timeout: Duration::from_secs(100) };
+    assert!(cluster.destinations.iter().all(|d| d.max_fails == Some(rule)));
+    assert_eq!(cluster.retry.attempts, 1);
+    assert_eq!(cluster.retry.conditions.statuses, [500]);
+    assert!(cluster.retry.conditions.timeout && !cluster.retry.conditions.error);
+}
+
+#[test]
+fn health_defaults_reach_policies_that_set_nothing_themselves() {
+    let config = text(
+        "health_defaults: {transport_failure_rate: {rate_limit: 0.5, minimum: 20}}
+clusters:
+  a: {health_check: {passive: {policies: [{name: TransportFailureRate, window: 30s}]}}}
+  b: {health_check: {passive: }}",
+    )
+    .config;
+    let of = |index: usize| match config.clusters[index].health_check.passive.as_ref().unwrap().policies[0] {
+        PassivePolicy::TransportFailureRate(options) => (options.rate_limit, options.window.as_secs(), options.minimum),
+        PassivePolicy::MaxFails(_) | PassivePolicy::Custom(_) => panic!("another policy"),
+    };
+    assert_eq!(of(0), (0.5, 30, 20));
+    assert_eq!(of(1), (0.5, 60, 20));
+}
+
+#[test]
+fn custom_policies_are_found_by_their_registered_names() {
+    let names = PolicyNames { active: ["First_Unsuccessful".to_owned()].into(), ..PolicyNames::default() };
+    let text = "clusters: {a: {health_check: {active: {policy: firstunsuccessful}}}}";
+    let loaded = load("t", text.as_bytes(), FileKind::Auto, &names, Some(Compat::Yarp)).unwrap();
+    let cluster = &loaded.config.clusters[0];
+    assert_eq!(cluster.health_check.active.as_ref().unwrap().policy, ActivePolicy::Custom("First_Unsuccessful".into()));
+    assert_eq!(cluster.compat, Compat::Yarp, "the command line overrides the file");
+}
+
+#[test]
+fn byte_order_mark_crlf_and_json_are_no_obstacle() {
+    let yaml = "\u{feff}version: 1\r\nclusters:\r\n  a:\r\n    retry: off\r\n";
+    assert_eq!(text(yaml).config.clusters[0].retry, RetryRules::off());
+    let json = "{\n\t\"version\": 1,\n\t\"clusters\": {\"a\": {\"retry\": {\"attempts\": 2}}}\n}";
+    assert_eq!(text(json).config.clusters[0].retry.attempts, 2);
+}
+
+#[test]
+fn anchors_and_merge_keys_work() {
+    let config = text(
+        "clusters:
+  a: &base {retry: {attempts: 2}, timeouts: &t {connect: 3s}}
+  b: *base
+  c: {<<: *base, retry: {attempts: 5}}
+  d: {timeouts: {<<: *t, idle: 7s}}",
+    )
+    .config;
+    let attempts: Vec<_> = config.clusters.iter().map(|c| c.retry.attempts).collect();
+    assert_eq!(attempts, [2, 2, 5, 3]);
+    assert_eq!(config.clusters[3].timeouts.connect, Duration::from_secs(3));
+}
