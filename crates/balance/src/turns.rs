@@ -76,12 +76,17 @@ impl Turn {
     /// Gives the members their seats: those that were there keep them.
     fn seat(&mut self, members: &Arc<[Member]>, phase: Phase, random: &mut Random) {
         let total: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
-        let kept = |id: &DestinationId| {
-            self.members.iter().zip(&self.seats).find(|(member, _)| member.id == *id).map(|(_, seat)| *seat)
+        let before = || self.members.iter().zip(&self.seats);
+        let is_same = |id: &DestinationId, known: &(&Member, &Seat)| known.0.id == *id;
+        // Mostly the same members in the same places: look there first.
+        let kept = |at: usize, id: &DestinationId| {
+            let here = before().nth(at).filter(|known| is_same(id, known));
+            here.or_else(|| before().find(|known| is_same(id, known))).map(|(_, seat)| *seat)
         };
         let seats = members
             .iter()
-            .map(|member| match kept(&member.id) {
+            .enumerate()
+            .map(|(at, member)| match kept(at, &member.id) {
                 Some(seat) => Seat { effective: seat.effective.min(i64::from(member.weight)), ..seat },
                 None => Seat {
                     current: match phase {

@@ -1,0 +1,286 @@
+//! Clusters, snapshots and a driver's shared side for tests of the machine.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use balance::{Picker, Policies};
+use exchange::snapshot::{ActionView, ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
+use exchange::step::Cost;
+use exchange::{Exchange, Input, Shared, Step, Worker};
+use model::address::Url;
+use model::available::{AvailablePolicy, Because};
+use model::balancing::LoadBalancing;
+use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
+use model::config::{AccessLog, Config, Control, ControlSocket, Drain};
+use model::destination::Destination;
+use model::id::{ClusterIndex, Revision, RouteId, Slot};
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::request::{BodyFacts, Fields, Method, NoFields, RequestFacts};
+use model::retry::RetryRules;
+use model::route::{Route, RouteAction, RouteMatch};
+use model::time::Timestamp;
+use model::timeouts::Timeouts;
+use model::view::{ClusterHealth, HealthView};
+
+/// A cluster of destinations with these ids, each of weight 1; RoundRobin, so that the order is known under nginx.
+pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
+    Cluster {
+        id: "c".into(),
+        compat,
+        load_balancing: LoadBalancing::FirstAlphabetical,
+        session_affinity: None,
+        health_check: HealthCheck {
+            available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
+            active: None,
+            passive: None,
+        },
+        retry: RetryRules::native(),
+        timeouts: Timeouts::NATIVE,
+        tls: UpstreamTls::default(),
+        host: UpstreamHost::Destination,
+        metadata: BTreeMap::new(),
+        destinations: ids
+            .iter()
+            .map(|id| Destination {
+                id: (*id).into(),
+                address: Url::parse("http://127.0.0.1:1/").unwrap(),
+                health: None,
+                host: None,
+                weight: 1,
+                max_fails: None,
+            })
+            .collect(),
+    }
+}
+
+/// A route that sends everything to the cluster.
+pub fn route(timeout: Option<std::time::Duration>) -> Route {
+    Route {
+        id: RouteId::from("all"),
+        order: 0,
+        matcher: RouteMatch::default(),
+        action: RouteAction::Cluster(Some("c".into())),
+        timeout,
+        max_request_body: None,
+    }
+}
+
+/// What of a destination's health matters to the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    pub slot: Slot,
+    pub because: Because,
+    pub is_gated: bool,
+}
+
+/// A view of the cluster with these destinations available.
+pub fn view(cluster: &Cluster, states: &[State], available: Vec<u32>) -> ClusterView {
+    ClusterView {
+        id: cluster.id.clone(),
+        config: Arc::new(cluster.clone()),
+        compat: cluster.compat,
+        destinations: cluster
+            .destinations
+            .iter()
+            .zip(states)
+            .map(|(destination, state)| DestinationView {
+                id: destination.id.clone(),
+                slot: state.slot,
+                address: destination.address.clone(),
+                host: destination.address.authority().into(),
+                endpoint: Endpoint::Address(destination.address.literal().unwrap()),
+                weight: destination.weight,
+                affinity_key: balance::affinity::key(destination.id.as_str()).into(),
+                because: state.because,
+                is_gated: state.is_gated,
+            })
+            .collect(),
+        available,
+        picker: Picker::new(cluster, &Policies::new()),
+        affinity: cluster.session_affinity.clone(),
+        retry: cluster.retry.clone(),
+        timeouts: cluster.timeouts,
+        host: cluster.host,
+        needs: Needs::Failures,
+        budget: 0,
+    }
+}
+
+/// A view of the cluster with all destinations available.
+pub fn whole(cluster: &Cluster) -> ClusterView {
+    let n = u32::try_from(cluster.destinations.len()).unwrap();
+    let states: Vec<State> =
+        (0..n).map(|slot| State { slot: Slot(slot), because: Because::Health, is_gated: false }).collect();
+    view(cluster, &states, (0..n).collect())
+}
+
+/// A view built from what the health core says.
+pub fn of_health(cluster: &Cluster, health: &ClusterHealth) -> ClusterView {
+    let states: Vec<State> =
+        health.destinations.iter().map(|d| State { slot: d.slot, because: d.because, is_gated: d.is_gated }).collect();
+    view(cluster, &states, health.available.clone())
+}
+
+/// A snapshot of one cluster behind these routes.
+pub fn snapshot(view: ClusterView, routes: &[Route]) -> Snapshot {
+    let views: Vec<RouteView> = routes
+        .iter()
+        .map(|route| RouteView {
+            id: route.id.clone(),
+            action: match &route.action {
+                RouteAction::Cluster(Some(_)) => ActionView::Cluster(ClusterIndex(0)),
+                RouteAction::Cluster(None) => ActionView::NoCluster,
+                RouteAction::Respond { status, body } => {
+                    ActionView::Respond { status: *status, body: body.as_str().into() }
+                }
+                RouteAction::Redirect { to, status } => {
+                    ActionView::Redirect { to: to.as_str().into(), status: *status }
+                }
+                RouteAction::Deny(status) => ActionView::Deny(*status),
+            },
+            timeout: route.timeout,
+            max_request_body: None,
+        })
+        .collect();
+    Snapshot {
+        revision: Revision(1),
+        config: Arc::new(Config {
+            workers: None,
+            control: Control {
+                address: ([127, 0, 0, 1], 9090).into(),
+                socket: ControlSocket::Off,
+                users: vec![],
+                token_file: None,
+            },
+            listeners: vec![],
+            routes: routes.to_vec(),
+            clusters: vec![(*view.config).clone()],
+            drain: Drain::default(),
+            access_log: AccessLog::Off,
+        }),
+        health: Arc::new(HealthView::default()),
+        table: Arc::new(::route::Table::new(routes)),
+        routes: views.into(),
+        clusters: vec![Arc::new(view)],
+    }
+}
+
+/// The shared side: a budget that can be emptied, gates that can be taken.
+#[derive(Debug, Default)]
+pub struct Board {
+    pub spent: Cell<u32>,
+    pub is_broke: Cell<bool>,
+    pub taken: RefCell<BTreeSet<u32>>,
+    pub failing: RefCell<BTreeSet<u32>>,
+}
+
+impl Shared for Board {
+    fn in_flight(&self, _: Slot) -> u32 {
+        0
+    }
+
+    fn withdraw(&self, _: u32, cost: Cost) -> bool {
+        assert_ne!(cost.0, 0);
+        self.spent.set(self.spent.get() + cost.0);
+        !self.is_broke.get()
+    }
+
+    fn claim(&self, slot: Slot) -> bool {
+        self.taken.borrow_mut().insert(slot.0)
+    }
+
+    fn is_failing(&self, slot: Slot) -> bool {
+        self.failing.borrow().contains(&slot.0)
+    }
+}
+
+/// A request with this method and path, and a Cookie line.
+pub struct Request<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub cookie: Option<&'a str>,
+}
+
+impl Fields for Request<'_> {
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        if let Some(cookie) = self.cookie
+            && name == "cookie"
+        {
+            visit(cookie.as_bytes());
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    pub fn get() -> Self {
+        Self { method: "GET", path: "/", cookie: None }
+    }
+
+    pub fn method(method: &'a str) -> Self {
+        Self { method, ..Self::get() }
+    }
+
+    pub fn facts(&'a self) -> RequestFacts<'a> {
+        RequestFacts {
+            method: Method::from_bytes(self.method.as_bytes()),
+            method_name: self.method,
+            host: "h",
+            port: 80,
+            path: self.path,
+            query: None,
+            fields: if self.cookie.is_some() { self } else { &NoFields },
+            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            body: BodyFacts::None,
+            is_upgrade: false,
+        }
+    }
+}
+
+/// A machine with all that it is called with.
+pub struct Walk<'s> {
+    pub exchange: Exchange,
+    pub now: Timestamp,
+    pub snapshot: &'s Snapshot,
+    pub worker: Worker,
+    pub board: &'s Board,
+}
+
+impl<'s> Walk<'s> {
+    pub fn begin(request: &Request<'_>, snapshot: &'s Snapshot, board: &'s Board) -> (Self, Step) {
+        let now = Timestamp::from_secs(1);
+        let mut worker = Worker::new(1);
+        let (exchange, step) = Exchange::begin(now, &request.facts(), snapshot, &mut worker, board);
+        (Self { exchange, now, snapshot, worker, board }, step)
+    }
+
+    pub fn handle(&mut self, input: Input) -> Step {
+        self.exchange.handle(self.now, input, self.snapshot, &mut self.worker, self.board)
+    }
+}
+
+pub fn failed(progress: Progress, failure: FailureKind) -> AttemptEnd {
+    AttemptEnd {
+        progress,
+        failure: Some(failure),
+        status: None,
+        retry_after: false,
+        response_bytes_seen: false,
+        client_gone: false,
+        reused: progress == Progress::StaleReuse,
+    }
+}
+
+pub fn came(status: u16) -> AttemptEnd {
+    AttemptEnd {
+        progress: Progress::Forwarded,
+        failure: None,
+        status: Some(status),
+        retry_after: false,
+        response_bytes_seen: true,
+        client_gone: false,
+        reused: false,
+    }
+}

@@ -1,0 +1,390 @@
+//! Each transition of the machine.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::time::Duration;
+
+use exchange::step::Connection;
+use exchange::{Admission, Input, Reason, Replay, RetryDenied, Step};
+use model::affinity::{AffinityCookie, AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
+use model::available::Because;
+use model::cluster::Compat;
+use model::id::{DestinationIndex, Slot};
+use model::outcome::{FailureKind, OutcomeClass, Progress};
+use model::retry::RetryRules;
+use model::route::{Route, RouteAction};
+use model::time::Timestamp;
+use support::*;
+
+fn head(status: u16) -> Input {
+    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible }
+}
+
+fn ended(progress: Progress, failure: FailureKind) -> Input {
+    Input::AttemptEnded { end: failed(progress, failure), body_replayable: Replay::Possible }
+}
+
+/// A step in a word.
+fn word(step: &Step) -> String {
+    match step {
+        Step::Connect(attempt) => match attempt.connection {
+            Connection::Any => format!("connect {}", attempt.destination.0),
+            Connection::Fresh => format!("connect {} fresh", attempt.destination.0),
+        },
+        Step::HoldThenConnect(attempt) => format!("hold, connect {}", attempt.destination.0),
+        Step::Forward => "forward".to_owned(),
+        Step::AnswerHeld => "held".to_owned(),
+        Step::Answer(answer) => format!("{} {}", answer.status, answer.reason.details()),
+        Step::Done => "done".to_owned(),
+    }
+}
+
+/// Runs inputs through a fresh exchange over three destinations; the steps' words.
+fn steps(compat: Compat, rules: RetryRules, method: &str, inputs: &[Input]) -> (Vec<String>, Option<RetryDenied>) {
+    let mut cluster = cluster(compat, &["a", "b", "c"]);
+    cluster.retry = rules;
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, step) = Walk::begin(&Request::method(method), &snapshot, &board);
+    let mut words = vec![word(&step)];
+    for &input in inputs {
+        words.push(word(&walk.handle(input)));
+    }
+    (words, walk.exchange.retry_denied())
+}
+
+#[test]
+fn a_good_answer_is_forwarded_and_reported_once_it_has_ended() {
+    let cluster = cluster(Compat::None, &["a", "b"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, step) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&step), "connect 0");
+    assert_eq!(walk.handle(head(200)), Step::Forward);
+    assert_eq!(walk.exchange.report(), None);
+    assert_eq!(walk.handle(Input::ResponseEnded { end: came(200) }), Step::Done);
+    let report = walk.exchange.report().unwrap();
+    assert_eq!((report.destination, report.outcome.class), (DestinationIndex(0), OutcomeClass::Ok));
+    assert_eq!(walk.exchange.report(), None);
+    assert_eq!((walk.exchange.retry_denied(), walk.exchange.new_pin(), board.spent.get()), (None, None, 0));
+    assert_eq!(walk.handle(head(200)), Step::Done, "nothing happens after the end");
+}
+
+#[test]
+fn failed_attempts_go_on_to_untried_destinations_until_attempts_are_used() {
+    use FailureKind::{Refused, Reset};
+    let native = RetryRules::native;
+    let refused = ended(Progress::NotSent, Refused);
+    let reset = ended(Progress::Sent, Reset);
+    let (words, denied) = steps(Compat::None, native(), "GET", &[refused, reset, reset]);
+    assert_eq!(words, ["connect 0", "connect 1", "connect 2", "502 connection-reset"]);
+    assert_eq!(denied, Some(RetryDenied::Attempts));
+    let (words, denied) = steps(Compat::None, native(), "POST", &[refused, reset]);
+    assert_eq!(words, ["connect 0", "connect 1", "502 connection-reset"]);
+    assert_eq!(denied, Some(RetryDenied::Method));
+    let (words, denied) =
+        steps(Compat::None, RetryRules { attempts: 9, ..native() }, "GET", &[refused, refused, refused]);
+    assert_eq!(words[3], "502 connection-refused");
+    assert_eq!(denied, Some(RetryDenied::Untried));
+    let (words, denied) = steps(Compat::None, RetryRules::off(), "GET", &[refused]);
+    assert_eq!(words[1], "502 connection-refused");
+    assert_eq!(denied, Some(RetryDenied::Attempts));
+}
+
+#[test]
+fn the_best_real_answer_wins_over_one_of_our_own() {
+    let reset = ended(Progress::Sent, FailureKind::Reset);
+    let (words, _) = steps(Compat::None, RetryRules::native(), "GET", &[head(503), reset, reset]);
+    assert_eq!(words, ["connect 0", "hold, connect 1", "connect 2", "held"]);
+    let (words, denied) = steps(Compat::None, RetryRules::native(), "GET", &[head(503), reset, head(502)]);
+    assert_eq!(words[3], "forward");
+    assert_eq!(denied, Some(RetryDenied::Attempts));
+    let (words, denied) = steps(Compat::None, RetryRules::native(), "GET", &[head(503), head(200)]);
+    assert_eq!(words, ["connect 0", "hold, connect 1", "forward"]);
+    assert_eq!(denied, None);
+    let (words, _) = steps(Compat::None, RetryRules::native(), "GET", &[head(503), Input::DeadlineReached]);
+    assert_eq!(words[2], "held");
+    let (words, denied) = steps(Compat::None, RetryRules::native(), "POST", &[head(503)]);
+    assert_eq!((words[1].as_str(), denied), ("forward", Some(RetryDenied::Method)));
+    // nginx knows the last attempt's answer only.
+    let (words, _) = steps(Compat::Nginx, RetryRules::native(), "GET", &[head(503), reset, reset]);
+    assert_eq!(words[3], "502 connection-reset");
+}
+
+#[test]
+fn a_held_answer_that_could_not_be_kept_is_not_asked_for() {
+    let cluster = cluster(Compat::None, &["a", "b"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&walk.handle(head(503))), "hold, connect 1");
+    walk.exchange.drop_held();
+    assert_eq!(word(&walk.handle(ended(Progress::Sent, FailureKind::HeadTimeout))), "504 response-timeout");
+}
+
+#[test]
+fn each_attempt_is_reported_with_its_own_end() {
+    let cluster = cluster(Compat::None, &["a", "b", "c"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    for (input, at, class, failure, retryable) in [
+        (
+            ended(Progress::Sent, FailureKind::HeadTimeout),
+            0,
+            OutcomeClass::Timeout,
+            Some(FailureKind::HeadTimeout),
+            true,
+        ),
+        (head(503), 1, OutcomeClass::AppFail, Some(FailureKind::Status), true),
+        (ended(Progress::NotSent, FailureKind::Refused), 2, OutcomeClass::ConnFail, Some(FailureKind::Refused), false),
+    ] {
+        walk.handle(input);
+        let report = walk.exchange.report().unwrap();
+        assert_eq!(report.destination, DestinationIndex(at));
+        assert_eq!((report.outcome.class, report.outcome.failure), (class, failure));
+        assert_eq!(report.outcome.retryable, retryable);
+        assert_eq!(report.picked_at, walk.now);
+    }
+}
+
+#[test]
+fn a_stale_connection_costs_nothing_and_is_held_against_nobody() {
+    let mut one = cluster(Compat::None, &["a"]);
+    one.retry = RetryRules::off();
+    let (snapshot, board) = (snapshot(whole(&one), &[route(None)]), Board::default());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&walk.handle(ended(Progress::StaleReuse, FailureKind::Closed))), "connect 0 fresh");
+    assert_eq!(walk.exchange.report().unwrap().outcome.class, OutcomeClass::Neutral);
+    assert_eq!((walk.exchange.attempts(), board.spent.get()), (1, 0));
+    assert_eq!(walk.handle(head(200)), Step::Forward);
+    // POST is not sent twice, and says why.
+    let (mut walk, _) = Walk::begin(&Request::method("POST"), &snapshot, &board);
+    assert_eq!(word(&walk.handle(ended(Progress::StaleReuse, FailureKind::Closed))), "502 reused-connection-reset");
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Method));
+}
+
+#[test]
+fn retries_pay_their_price_and_stop_when_the_budget_is_empty() {
+    let cluster = cluster(Compat::None, &["a", "b", "c"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.handle(ended(Progress::NotSent, FailureKind::Refused));
+    assert_eq!(board.spent.get(), 250);
+    walk.handle(ended(Progress::Sent, FailureKind::HeadTimeout));
+    assert_eq!(board.spent.get(), 2250);
+    board.is_broke.set(true);
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(walk.handle(head(503)), Step::Forward);
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Budget));
+}
+
+#[test]
+fn when_all_that_is_left_fails_as_well_only_unsent_requests_go_on() {
+    let cluster = cluster(Compat::None, &["a", "b", "c"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    board.failing.replace([1].into());
+    let reset = ended(Progress::Sent, FailureKind::Reset);
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&walk.handle(reset)), "connect 1", "c is good");
+    board.failing.replace([1, 2].into());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&walk.handle(reset)), "502 connection-reset");
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Pool));
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "connect 1");
+}
+
+#[test]
+fn the_deadline_runs_from_the_head_and_cuts_the_running_attempt() {
+    let mut one = cluster(Compat::None, &["a", "b"]);
+    one.retry.client_timeout = Some(Duration::from_secs(10));
+    let at = |routed: Option<u64>, client: Option<u64>| {
+        let mut cluster = one.clone();
+        cluster.retry.client_timeout = client.map(Duration::from_secs);
+        let (snapshot, board) =
+            (snapshot(whole(&cluster), &[route(routed.map(Duration::from_secs))]), Board::default());
+        Walk::begin(&Request::get(), &snapshot, &board).0.exchange.deadline()
+    };
+    assert_eq!(at(None, None), None);
+    assert_eq!(at(Some(20), None), Some(Timestamp::from_secs(21)));
+    assert_eq!(at(Some(20), Some(10)), Some(Timestamp::from_secs(10)), "10 s less a tenth, from 1 s on");
+    assert_eq!(at(Some(2), Some(10)), Some(Timestamp::from_secs(3)));
+
+    let (snapshot, board) = (snapshot(whole(&one), &[route(Some(Duration::from_secs(2)))]), Board::default());
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.now = Timestamp::from_secs(3);
+    assert_eq!(word(&walk.handle(Input::DeadlineReached)), "504 deadline");
+    let report = walk.exchange.report().unwrap();
+    assert_eq!((report.outcome.class, report.outcome.failure), (OutcomeClass::Timeout, Some(FailureKind::Deadline)));
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Deadline));
+    // A failure just before the end is not repeated.
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.now = Timestamp::from_millis(2996);
+    assert_eq!(word(&walk.handle(ended(Progress::Sent, FailureKind::Reset))), "502 connection-reset");
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Deadline));
+    // Once forwarded, the deadline ends the exchange and holds nothing against the destination.
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.handle(head(200));
+    assert_eq!(walk.handle(Input::DeadlineReached), Step::Done);
+    assert_eq!(walk.exchange.report().unwrap().outcome.class, OutcomeClass::Neutral);
+}
+
+#[test]
+fn a_client_that_leaves_ends_it_and_says_nothing_of_the_destination() {
+    for forwarded in [None, Some(head(200))] {
+        let cluster = cluster(Compat::None, &["a", "b"]);
+        let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+        forwarded.map(|input| walk.handle(input));
+        let step = walk.handle(Input::ClientGone);
+        assert_eq!(word(&step), if forwarded.is_some() { "done" } else { "499 client-gone" });
+        let outcome = walk.exchange.report().unwrap().outcome;
+        assert_eq!((outcome.class, outcome.client_gone), (OutcomeClass::Neutral, true));
+        assert_eq!(walk.exchange.retry_denied(), None);
+    }
+}
+
+#[test]
+fn gates_are_claimed_and_one_that_is_taken_counts_as_not_available() {
+    let cluster = cluster(Compat::None, &["a", "b"]);
+    let states = |gated: [bool; 2]| {
+        [0u32, 1].map(|at| State { slot: Slot(at), because: Because::Health, is_gated: gated[at as usize] })
+    };
+    let both = snapshot(view(&cluster, &states([true, true]), vec![0, 1]), &[route(None)]);
+    let board = Board::default();
+    let attempt = |step: Step| match step {
+        Step::Connect(attempt) => Some((attempt.destination.0, attempt.admission)),
+        Step::HoldThenConnect(_) | Step::Forward | Step::AnswerHeld | Step::Answer(_) | Step::Done => None,
+    };
+    assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((0, Admission::Gate)));
+    assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((1, Admission::Gate)));
+    assert_eq!(word(&Walk::begin(&Request::get(), &both, &board).1), "503 none-available");
+    let first = snapshot(view(&cluster, &states([true, false]), vec![0, 1]), &[route(None)]);
+    assert_eq!(attempt(Walk::begin(&Request::get(), &first, &board).1), Some((1, Admission::Open)));
+    // A stale connection's resend takes the gate over; the report does not give it back.
+    board.taken.replace([].into());
+    let (mut walk, _) = Walk::begin(&Request::get(), &first, &board);
+    let step = walk.handle(ended(Progress::StaleReuse, FailureKind::Closed));
+    assert_eq!(attempt(step), Some((0, Admission::Gate)));
+    assert_eq!(walk.exchange.report().unwrap().admission, Admission::Open);
+    walk.handle(head(200));
+    walk.handle(Input::ResponseEnded { end: came(200) });
+    assert_eq!(walk.exchange.report().unwrap().admission, Admission::Gate);
+}
+
+#[test]
+fn nobody_available_is_503_and_502_under_nginx() {
+    for (compat, expected) in [
+        (Compat::None, "503 none-available"),
+        (Compat::Yarp, "503 none-available"),
+        (Compat::Nginx, "502 no-live-upstreams"),
+    ] {
+        let cluster = cluster(compat, &["a"]);
+        let states = [State { slot: Slot(0), because: Because::Unhealthy, is_gated: false }];
+        let (snapshot, board) = (snapshot(view(&cluster, &states, vec![]), &[route(None)]), Board::default());
+        assert_eq!(word(&Walk::begin(&Request::get(), &snapshot, &board).1), expected);
+    }
+}
+
+#[test]
+fn routes_that_answer_by_themselves_reach_no_destination() {
+    let cluster = cluster(Compat::None, &["a"]);
+    for (action, expected, location) in [
+        (RouteAction::Cluster(None), "503 no-cluster", None),
+        (RouteAction::Respond { status: 200, body: "hi".to_owned() }, "200 route", None),
+        (RouteAction::Redirect { to: "/x".to_owned(), status: 308 }, "308 route", Some("/x")),
+        (RouteAction::Deny(403), "403 route", None),
+    ] {
+        let snapshot = snapshot(whole(&cluster), &[Route { action, ..route(None) }]);
+        let board = Board::default();
+        let (mut walk, step) = Walk::begin(&Request::get(), &snapshot, &board);
+        assert_eq!(word(&step), expected);
+        let Step::Answer(answer) = step else { panic!("not an answer") };
+        assert_eq!(answer.location.as_deref(), location);
+        assert_eq!(walk.exchange.report(), None);
+        assert!(walk.exchange.placement().route.is_some());
+    }
+    let nothing = snapshot(whole(&cluster), &[]);
+    assert_eq!(word(&Walk::begin(&Request::get(), &nothing, &Board::default()).1), "404 no-route");
+    let mut posts = route(None);
+    posts.matcher.methods = vec!["POST".to_owned()];
+    let posts = snapshot(whole(&cluster), &[posts]);
+    let Step::Answer(answer) = Walk::begin(&Request::get(), &posts, &Board::default()).1 else { panic!("no answer") };
+    assert_eq!((answer.status, answer.allow.as_deref()), (405, Some("POST")));
+    let dots = Request { path: "/a/%2e%2e/b", ..Request::get() };
+    let Step::Answer(answer) = Walk::begin(&dots, &posts, &Board::default()).1 else { panic!("no answer") };
+    assert_eq!((answer.status, answer.reason), (400, Reason::Path));
+}
+
+fn sticky(failure_policy: AffinityFailurePolicy) -> model::cluster::Cluster {
+    let mut cluster = cluster(Compat::None, &["a", "b", "c"]);
+    cluster.session_affinity = Some(SessionAffinity {
+        policy: AffinityPolicy::HashCookie,
+        failure_policy,
+        key_name: "lz".to_owned(),
+        cookie: AffinityCookie::default(),
+    });
+    cluster
+}
+
+#[test]
+fn a_client_without_a_pin_gets_one_and_one_with_a_pin_keeps_it() {
+    let cluster = sticky(AffinityFailurePolicy::Redistribute);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let (mut walk, step) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&step), "connect 0");
+    walk.handle(head(200));
+    assert_eq!(walk.exchange.new_pin(), Some(DestinationIndex(0)));
+    let cookie = format!("lz={}", balance::affinity::key("b"));
+    let pinned = Request { cookie: Some(&cookie), ..Request::get() };
+    let (mut walk, step) = Walk::begin(&pinned, &snapshot, &board);
+    assert_eq!(word(&step), "connect 1");
+    walk.handle(head(200));
+    assert_eq!(walk.exchange.new_pin(), None);
+}
+
+#[test]
+fn no_failed_attempt_pins() {
+    let cluster = sticky(AffinityFailurePolicy::Redistribute);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    for inputs in [
+        &[head(500)][..],
+        &[ended(Progress::NotSent, FailureKind::Local)],
+        &[head(503), ended(Progress::Sent, FailureKind::Reset), ended(Progress::Sent, FailureKind::Reset)],
+        &[head(503), head(503), head(503)],
+    ] {
+        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+        inputs.iter().for_each(|&input| drop(walk.handle(input)));
+        assert_eq!(walk.exchange.new_pin(), None, "{inputs:?}");
+    }
+    // A retry that moved the request pins where it was served.
+    let cookie = format!("lz={}", balance::affinity::key("a"));
+    let (mut walk, _) = Walk::begin(&Request { cookie: Some(&cookie), ..Request::get() }, &snapshot, &board);
+    assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "connect 1");
+    walk.handle(head(200));
+    assert_eq!(walk.exchange.new_pin(), Some(DestinationIndex(1)));
+}
+
+#[test]
+fn a_pin_that_cannot_be_met_moves_or_stays_by_its_policy() {
+    let cookie = format!("lz={}", balance::affinity::key("a"));
+    let pinned = Request { cookie: Some(&cookie), ..Request::get() };
+    let board = Board::default();
+    for (policy, expected) in [
+        (AffinityFailurePolicy::Redistribute, "connect 1"),
+        (AffinityFailurePolicy::Return503Error, "503 affinity-lost"),
+    ] {
+        let cluster = sticky(policy);
+        let states = [0, 1, 2].map(|at| State { slot: Slot(at), because: Because::Health, is_gated: false });
+        let without_a = snapshot(view(&cluster, &states, vec![1, 2]), &[route(None)]);
+        assert_eq!(word(&Walk::begin(&pinned, &without_a, &board).1), expected);
+        let all = snapshot(whole(&cluster), &[route(None)]);
+        assert_eq!(word(&Walk::begin(&pinned, &all, &board).1), "connect 0", "back once it is there");
+        let forged = Request { cookie: Some("lz=../../etc"), ..Request::get() };
+        assert_eq!(word(&Walk::begin(&forged, &without_a, &board).1), "connect 1");
+    }
+    // With Return503Error the session lives nowhere else: no retry moves it.
+    let cluster = sticky(AffinityFailurePolicy::Return503Error);
+    let all = snapshot(whole(&cluster), &[route(None)]);
+    let (mut walk, _) = Walk::begin(&pinned, &all, &board);
+    assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "502 connection-refused");
+    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Untried));
+}
