@@ -87,7 +87,7 @@ fn path_matches(pattern: &PathPattern, path: &str) -> bool {
             }
             Segment::Optional(_) => match parts.get(at) {
                 None => return true,
-                Some(part) if part.is_empty() => return false,
+                Some(&"") => return false,
                 Some(_) => {}
             },
             Segment::CatchAll(_) => return true,
