@@ -1,0 +1,157 @@
+//! What holds for every exchange, whatever happens to it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use exchange::step::Connection;
+use exchange::{Attempt, Input, Replay, Step};
+use model::available::Because;
+use model::balancing::LoadBalancing;
+use model::cluster::Compat;
+use model::id::Slot;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::retry::NonIdempotent;
+use proptest::prelude::*;
+use support::*;
+
+fn any_replay() -> impl Strategy<Value = Replay> {
+    prop::sample::select(vec![Replay::Possible, Replay::Possible, Replay::Possible, Replay::Lost])
+}
+
+fn any_end() -> impl Strategy<Value = AttemptEnd> {
+    (
+        prop::sample::select(vec![
+            Progress::NotSent,
+            Progress::StaleReuse,
+            Progress::Sent,
+            Progress::HeadSeen,
+            Progress::Forwarded,
+        ]),
+        prop::option::weighted(0.9, prop::sample::select(FailureKind::ALL.to_vec())),
+        prop::option::weighted(0.2, prop::sample::select(vec![200, 404, 429, 500, 503])),
+        any::<bool>(),
+        prop::bool::weighted(0.05),
+    )
+        .prop_map(|(progress, failure, status, response_bytes_seen, client_gone)| AttemptEnd {
+            progress,
+            failure,
+            status,
+            retry_after: false,
+            response_bytes_seen,
+            client_gone,
+            reused: progress == Progress::StaleReuse,
+        })
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        4 => (prop::sample::select(vec![200u16, 404, 429, 500, 502, 503, 504]), any::<bool>(), any_replay())
+            .prop_map(|(status, retry_after, body_replayable)| Input::ResponseHead { status, retry_after, body_replayable }),
+        8 => (any_end(), any_replay()).prop_map(|(end, body_replayable)| Input::AttemptEnded { end, body_replayable }),
+        1 => any_end().prop_map(|end| Input::ResponseEnded { end }),
+        1 => Just(Input::DeadlineReached),
+        1 => Just(Input::ClientGone),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn an_exchange_keeps_its_limits_and_ends(
+        compat in prop::sample::select(vec![Compat::None, Compat::Yarp, Compat::Nginx]),
+        policy in prop::sample::select(vec![LoadBalancing::RoundRobin, LoadBalancing::PowerOfTwoChoices, LoadBalancing::Random]),
+        method in prop::sample::select(vec!["GET", "PUT", "POST", "PROPFIND"]),
+        attempts in 1u8..6,
+        opt_in in prop::sample::select(vec![NonIdempotent::Never, NonIdempotent::Always]),
+        destinations in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.3), 0u32..3), 1..6),
+        timeout in prop::option::of(1u64..10_000),
+        is_broke in prop::bool::weighted(0.1),
+        inputs in prop::collection::vec((any_input(), 0u64..500), 1..30),
+    ) {
+        let names: Vec<String> = (0..destinations.len()).map(|at| format!("d{at}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut cluster = cluster(compat, &names);
+        cluster.load_balancing = policy;
+        cluster.retry.attempts = attempts;
+        cluster.retry.non_idempotent = opt_in;
+        cluster.retry.conditions.statuses.push(500);
+        for (destination, (_, _, weight)) in cluster.destinations.iter_mut().zip(&destinations) {
+            destination.weight = *weight;
+        }
+        let states: Vec<State> = (0..).zip(&destinations)
+            .map(|(slot, (_, is_gated, _))| State { slot: Slot(slot), because: Because::Health, is_gated: *is_gated })
+            .collect();
+        let available: Vec<u32> = (0..).zip(&destinations).filter(|(_, (is_in, _, _))| *is_in).map(|(at, _)| at).collect();
+        let snapshot = snapshot(view(&cluster, &states, available.clone()), &[route(timeout.map(Duration::from_millis))]);
+        let board = Board::default();
+        board.is_broke.set(is_broke);
+
+        let (mut walk, mut step) = Walk::begin(&Request::method(method), &snapshot, &board);
+        let mut tried: BTreeSet<u32> = BTreeSet::new();
+        let (mut connects, mut resends, mut reports) = (0u32, 0u32, 0u32);
+        let mut held = false;
+        let mut running: Option<Attempt> = None;
+        let mut forwarded = false;
+        let mut ended = false;
+        let mut inputs = inputs.into_iter();
+        loop {
+            match &step {
+                Step::Connect(attempt) | Step::HoldThenConnect(attempt) => {
+                    prop_assert!(!forwarded && !ended, "no attempt after the answer began");
+                    prop_assert!(available.contains(&attempt.destination.0));
+                    prop_assert!(destinations[attempt.destination.index()].2 > 0, "weight 0 takes none");
+                    match attempt.connection {
+                        Connection::Any => {
+                            connects += 1;
+                            prop_assert!(tried.insert(attempt.destination.0), "no destination twice");
+                        }
+                        Connection::Fresh => {
+                            resends += 1;
+                            prop_assert_eq!(Some(attempt.destination), running.map(|last| last.destination));
+                        }
+                    }
+                    prop_assert_eq!(u32::from(attempt.number), connects);
+                    held |= matches!(step, Step::HoldThenConnect(_));
+                    running = Some(*attempt);
+                }
+                Step::Forward => {
+                    prop_assert!(!ended);
+                    forwarded = true;
+                }
+                Step::AnswerHeld => {
+                    prop_assert!(held && !forwarded && !ended && compat != Compat::Nginx);
+                    ended = true;
+                }
+                Step::Answer(answer) => {
+                    prop_assert!(!forwarded && !ended);
+                    prop_assert!((400..600).contains(&answer.status));
+                    ended = true;
+                }
+                Step::Done => ended = true,
+            }
+            prop_assert!(connects <= u32::from(attempts) && resends <= 1);
+            // Whatever is left over, the client's going away ends it.
+            let (input, millis) = match inputs.next() {
+                Some(next) => next,
+                None if ended => break,
+                None => (Input::ClientGone, 0),
+            };
+            let was_running = running.is_some() && !ended;
+            walk.now = walk.now + Duration::from_millis(millis);
+            step = walk.handle(input);
+            if let Some(report) = walk.exchange.report() {
+                reports += 1;
+                prop_assert!(was_running);
+                prop_assert_eq!(Some(report.destination), running.map(|last| last.destination));
+            }
+        }
+        prop_assert_eq!(reports, connects + resends, "each attempt is reported, once");
+        if connects == 0 {
+            prop_assert!(available.iter().all(|&at| destinations[at as usize].2 == 0));
+        }
+    }
+}
