@@ -1,0 +1,245 @@
+//! One event as JSON: in the event stream, in `/api/journal` and `/api/transitions`, and (the part on a change of
+//! health) as a destination's last transition.
+
+use model::available::Because;
+use model::event::{EventKind, Evidence, Transition};
+use model::health::{CheckKind, Health};
+use model::id::DestinationKey;
+use model::outcome::{FailureKind, OutcomeClass};
+use model::time::Timestamp;
+use model::view::{HealthView, NodeStatus};
+use serde::{Deserialize, Serialize};
+use telemetry::journal::Entry;
+
+use super::clock::{millis, text};
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventDocument {
+    /// Its kind; also the `event:` line of the stream.
+    pub event: EventWord,
+    /// Its number.
+    pub revision: u64,
+    /// When it happened.
+    pub at: String,
+    /// Whose, for changes of health and availability.
+    #[serde(flatten)]
+    pub subject: Option<Subject>,
+    /// The change of health.
+    #[serde(flatten)]
+    pub change: Option<ChangeDocument>,
+    /// A configuration: whether it is now in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<bool>,
+    /// A configuration: what changed, or why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventWord {
+    /// A health value changed.
+    Transition,
+    /// A destination entered or left its cluster's available list.
+    Availability,
+    /// A configuration was taken over or refused.
+    Config,
+    /// A planned stop began.
+    Draining,
+    /// Events are missing before this point: start over from `/api/clusters`.
+    Lost,
+}
+
+impl EventWord {
+    /// Snake-case word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transition => "transition",
+            Self::Availability => "availability",
+            Self::Config => "config",
+            Self::Draining => "draining",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// The destination that an event is about. Of its values the event's own are exact; the others are those of the moment
+/// of writing (an event says what changed, not what stayed), and missing when the destination is gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Its cluster.
+    pub cluster: String,
+    /// Its id.
+    pub destination: String,
+    /// Health by probes.
+    pub active: Option<Health>,
+    /// Health by traffic.
+    pub passive: Option<Health>,
+    /// Status in APISIX's words.
+    pub status: Option<NodeStatus>,
+    /// Whether traffic may use it.
+    pub available: Option<bool>,
+    /// Why.
+    pub because: Option<Because>,
+}
+
+/// A change of a health value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangeDocument {
+    /// Which value.
+    pub check: CheckKind,
+    /// Before.
+    pub from: Health,
+    /// After.
+    pub to: Health,
+    /// Why, in one word.
+    pub cause: String,
+    /// The policy that judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// What it rests on.
+    pub evidence: EvidenceDocument,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EvidenceDocument {
+    /// Failures counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
+    /// Out of so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// The limit that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Within this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_ms: Option<u64>,
+    /// An ejection ends after this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reactivation_ms: Option<u64>,
+    /// The last failures, newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last: Vec<SeenDocument>,
+}
+
+/// One observation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenDocument {
+    /// When.
+    pub at: String,
+    /// Its class (traffic).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<OutcomeClass>,
+    /// The failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureKind>,
+    /// The status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+impl EventDocument {
+    /// The document of a journal entry; `health` fills in what the event does not say.
+    pub fn new(entry: &Entry, health: &HealthView) -> Self {
+        let bare = |event| Self {
+            event,
+            revision: entry.event.revision.0,
+            at: text(entry.wall),
+            subject: None,
+            change: None,
+            applied: None,
+            summary: None,
+        };
+        match &entry.event.kind {
+            EventKind::Transition(transition) => {
+                let mut subject = Subject::new(&transition.destination, health);
+                match transition.check {
+                    CheckKind::Active => subject.active = Some(transition.to),
+                    CheckKind::Passive => subject.passive = Some(transition.to),
+                }
+                let change = ChangeDocument::new(transition, |at| text(entry.wall_of(at)));
+                Self { subject: Some(subject), change: Some(change), ..bare(EventWord::Transition) }
+            }
+            EventKind::Availability { destination, available, because } => {
+                let (available, because) = (Some(*available), Some(*because));
+                let subject = Subject { available, because, ..Subject::new(destination, health) };
+                Self { subject: Some(subject), ..bare(EventWord::Availability) }
+            }
+            EventKind::Config { applied, summary } => {
+                Self { applied: Some(*applied), summary: Some(summary.clone()), ..bare(EventWord::Config) }
+            }
+            EventKind::Draining => bare(EventWord::Draining),
+        }
+    }
+
+    /// Says that events before `revision` are missing.
+    pub fn lost(revision: u64, wall: jiff::Timestamp) -> Self {
+        let at = text(wall);
+        Self { event: EventWord::Lost, revision, at, subject: None, change: None, applied: None, summary: None }
+    }
+}
+
+impl Subject {
+    fn new(key: &DestinationKey, health: &HealthView) -> Self {
+        let found = health
+            .clusters
+            .iter()
+            .find(|cluster| cluster.id == key.cluster)
+            .and_then(|cluster| cluster.destinations.iter().find(|destination| destination.id == key.destination));
+        Self {
+            cluster: key.cluster.to_string(),
+            destination: key.destination.to_string(),
+            active: found.map(|found| found.health.active),
+            passive: found.map(|found| found.health.passive),
+            status: found.map(|found| found.status),
+            available: found.map(|found| found.is_available),
+            because: found.map(|found| found.because),
+        }
+    }
+}
+
+impl ChangeDocument {
+    /// The document of a transition; `place` puts its times on the wall clock.
+    pub fn new(transition: &Transition, place: impl Fn(Timestamp) -> String) -> Self {
+        let Evidence { failed, total, limit, window, last, reactivation } = &transition.evidence;
+        let last = last.iter().map(|seen| SeenDocument {
+            at: place(seen.at),
+            class: seen.class,
+            failure: seen.failure,
+            status: seen.status,
+        });
+        Self {
+            check: transition.check,
+            from: transition.from,
+            to: transition.to,
+            cause: transition.cause.as_str().to_owned(),
+            policy: transition.cause.policy().map(str::to_owned),
+            evidence: EvidenceDocument {
+                failed: *failed,
+                total: *total,
+                limit: *limit,
+                window_ms: window.map(millis),
+                reactivation_ms: reactivation.map(millis),
+                last: last.collect(),
+            },
+        }
+    }
+}
+
+/// A page of events: `GET /api/journal` and `GET /api/transitions`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventPage {
+    /// The process.
+    pub instance: String,
+    /// Number of the last event there is.
+    pub revision: u64,
+    /// Events between `after` and the first one here are gone (or `after` was never given by this process).
+    pub lost: bool,
+    /// The events, oldest first.
+    pub events: Vec<EventDocument>,
+}

@@ -1,0 +1,114 @@
+//! The accept loop: bounded connections, each with its peer, until the process says stop.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::access::Peer;
+use crate::connection::StallGuard;
+use crate::context::Context;
+use crate::listen::Listeners;
+use crate::routes;
+
+/// So many connections at once; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 256;
+/// A request's head must come within this time, also on a connection that is kept alive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a request's head, and of buffers per connection.
+const BUFFER: usize = 16 * 1024;
+/// Pause after a failed accept (no descriptor left), so that it does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often readiness is looked at until it is there.
+const READINESS_TICK: Duration = Duration::from_millis(100);
+
+/// Answers until `stop` ends. Open connections are cut then: a planned stop calls it last of all, so that the API goes
+/// on answering while traffic drains.
+pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Future<Output = ()>) -> std::io::Result<()> {
+    let tcp = TcpListener::from_std(listeners.tcp)?;
+    // The socket's owner stays in scope: it removes the path at the end.
+    let unix_owner = listeners.unix;
+    let unix = match &unix_owner {
+        Some(socket) => Some(UnixListener::from_std(socket.listener.try_clone()?)?),
+        None => None,
+    };
+    let router = routes::router(Arc::clone(&context));
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        while !context.is_ready() {
+            tokio::time::sleep(READINESS_TICK).await;
+        }
+    });
+    tokio::pin!(stop);
+    loop {
+        let place = tokio::select! {
+            () = &mut stop => return Ok(()),
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let Ok(place) = place else { return Ok(()) };
+        while tasks.try_join_next().is_some() {}
+        tokio::select! {
+            () = &mut stop => return Ok(()),
+            accepted = tcp.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let _ = stream.set_nodelay(true);
+                    tasks.spawn(connection(stream, Peer::Tcp, router.clone(), place));
+                }
+                Err(error) => pause(error).await,
+            },
+            accepted = accept_unix(unix.as_ref()) => match accepted.and_then(|stream| Ok((stream.peer_cred()?, stream))) {
+                Ok((credentials, stream)) => {
+                    let peer = Peer::Unix { uid: credentials.uid() };
+                    tasks.spawn(connection(stream, peer, router.clone(), place));
+                }
+                Err(error) => pause(error).await,
+            },
+        }
+    }
+}
+
+async fn accept_unix(listener: Option<&UnixListener>) -> std::io::Result<tokio::net::UnixStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+        None => std::future::pending().await,
+    }
+}
+
+async fn pause(error: std::io::Error) {
+    tracing::warn!(%error, "control connection cannot be accepted");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+async fn connection<S>(stream: S, peer: Peer, router: Router, place: OwnedSemaphorePermit)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        TowerToHyperService::new(router.clone()).call(request)
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(StallGuard::new(stream)), service)
+        .await;
+    if let Err(error) = served {
+        // A peer that breaks off or breaks the protocol is no news on an API.
+        tracing::debug!(%error, "control connection ended");
+    }
+    drop(place);
+}
