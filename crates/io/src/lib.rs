@@ -38,6 +38,9 @@ pub trait Io: Clone + 'static {
     /// Binds and listens, without a runtime: before threads start, so that a failure stops the start.
     fn bind(&self, address: SocketAddr, share: Share) -> io::Result<Self::Bound>;
 
+    /// Where a bound socket listens, with the port that was found when port 0 was asked for.
+    fn bound_addr(&self, bound: &Self::Bound) -> io::Result<SocketAddr>;
+
     /// Hands a bound socket to the runtime of this thread.
     fn listen(&self, bound: Self::Bound) -> io::Result<Self::Listener>;
 

@@ -60,6 +60,10 @@ impl Io for Real {
         Ok(socket.into())
     }
 
+    fn bound_addr(&self, bound: &StdListener) -> io::Result<SocketAddr> {
+        bound.local_addr()
+    }
+
     fn listen(&self, bound: StdListener) -> io::Result<TcpListener> {
         bound.set_nonblocking(true)?;
         TcpListener::from_std(bound)

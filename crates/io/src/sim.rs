@@ -110,6 +110,10 @@ impl Io for Sim {
         Ok(SimListener { address, network: Arc::clone(&self.network) })
     }
 
+    fn bound_addr(&self, bound: &SimListener) -> io::Result<SocketAddr> {
+        Ok(bound.address)
+    }
+
     fn listen(&self, bound: SimListener) -> io::Result<SimListener> {
         Ok(bound)
     }
