@@ -1,0 +1,215 @@
+//! A patient: its listener, its switch and its counts.
+//!
+//! ```text
+//!   Patient ──watch──> run: bind, accept ──spawn──> one task per connection (connection.rs)
+//!                       ^  │                             │
+//!                       └──┴── Die: drop the listener    └── Die: reset
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::behaviour::Behaviour;
+use crate::connection::serve;
+use crate::script::Script;
+
+/// A running destination on 127.0.0.1 (or where it was told to be). It ends when dropped.
+///
+/// Must be made within a tokio runtime, which then carries it.
+pub struct Patient {
+    name: Arc<str>,
+    addr: SocketAddr,
+    switch: Arc<watch::Sender<Switches>>,
+    counters: Arc<Counters>,
+    running: JoinHandle<()>,
+    playing: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What a patient has seen so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests for anything but `/health`.
+    pub requests: u64,
+    /// Requests for `/health`.
+    pub probes: u64,
+}
+
+impl Patient {
+    /// One on a free port, serving without delay.
+    pub async fn start(name: &str) -> io::Result<Self> {
+        Self::start_at(name, SocketAddr::from(([127, 0, 0, 1], 0))).await
+    }
+
+    /// One at a given address.
+    pub async fn start_at(name: &str, addr: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr).await?;
+        let addr = listener.local_addr()?;
+        let (switch, switches) = watch::channel(Switches::default());
+        let (name, counters): (Arc<str>, _) = (Arc::from(name), Arc::new(Counters::default()));
+        let running = tokio::spawn(run(listener, addr, Arc::clone(&name), switches, Arc::clone(&counters)));
+        Ok(Self { name, addr, switch: Arc::new(switch), counters, running, playing: std::sync::Mutex::default() })
+    }
+
+    /// Its name, which its answers carry in `X-Patient` and in their body.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it listens (or would, were it not dead).
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `http://address/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr)
+    }
+
+    /// What it does with traffic at present.
+    pub fn behaviour(&self) -> Behaviour {
+        self.switch.borrow().traffic
+    }
+
+    /// Behaves so from now on. Ends a running script.
+    pub fn set(&self, behaviour: Behaviour) {
+        self.stop_playing();
+        set(&self.switch, &self.name, behaviour);
+    }
+
+    /// Makes `/health` behave otherwise than the rest ([`Behaviour::Die`] has no effect there); `None`: like the rest.
+    pub fn set_health(&self, behaviour: Option<Behaviour>) {
+        self.switch.send_modify(|switches| switches.health = behaviour);
+    }
+
+    /// Follows a script from now on, in place of a running one.
+    pub fn play(&self, script: Script) {
+        self.stop_playing();
+        let (switch, name) = (Arc::clone(&self.switch), Arc::clone(&self.name));
+        let playing = tokio::spawn(async move {
+            let mut now = Duration::ZERO;
+            for step in script.0 {
+                tokio::time::sleep(step.at.saturating_sub(now)).await;
+                now = now.max(step.at);
+                set(&switch, &name, step.behaviour);
+            }
+        });
+        *self.playing() = Some(playing);
+    }
+
+    /// What it has seen so far.
+    pub fn counts(&self) -> Counts {
+        self.counters.read()
+    }
+
+    fn stop_playing(&self) {
+        if let Some(playing) = self.playing().take() {
+            playing.abort();
+        }
+    }
+
+    fn playing(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.playing.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Drop for Patient {
+    fn drop(&mut self) {
+        self.stop_playing();
+        self.running.abort();
+        // Connections end with the behaviour of a killed process.
+        self.switch.send_modify(|switches| switches.traffic = Behaviour::Die);
+    }
+}
+
+/// What the tasks of a patient watch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Switches {
+    pub(crate) traffic: Behaviour,
+    pub(crate) health: Option<Behaviour>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) connections: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    pub(crate) probes: AtomicU64,
+}
+
+impl Counters {
+    fn read(&self) -> Counts {
+        Counts {
+            connections: self.connections.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
+            probes: self.probes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn set(switch: &watch::Sender<Switches>, name: &str, behaviour: Behaviour) {
+    tracing::info!(patient = name, %behaviour, "behaves");
+    switch.send_modify(|switches| switches.traffic = behaviour);
+}
+
+/// Listens while alive, and again once it comes back.
+async fn run(
+    listener: TcpListener,
+    addr: SocketAddr,
+    name: Arc<str>,
+    mut switches: watch::Receiver<Switches>,
+    counters: Arc<Counters>,
+) {
+    let mut listener = Some(listener);
+    loop {
+        let is_dead = switches.borrow_and_update().traffic == Behaviour::Die;
+        if is_dead {
+            listener = None;
+        } else if listener.is_none() {
+            listener = bind_again(addr, &name).await;
+        }
+        let changed = match &listener {
+            Some(listener) => tokio::select! {
+                changed = switches.changed() => changed,
+                accepted = listener.accept() => {
+                    match accepted {
+                        Ok((stream, _)) => {
+                            counters.connections.fetch_add(1, Ordering::Relaxed);
+                            tokio::spawn(serve(stream, Arc::clone(&name), switches.clone(), Arc::clone(&counters)));
+                        }
+                        // No descriptor is free; the next accept would fail as fast.
+                        Err(_) => tokio::time::sleep(RETRY_AFTER).await,
+                    }
+                    Ok(())
+                }
+            },
+            None if is_dead => switches.changed().await,
+            None => {
+                tokio::time::sleep(RETRY_AFTER).await;
+                Ok(())
+            }
+        };
+        if changed.is_err() {
+            return;
+        }
+    }
+}
+
+async fn bind_again(addr: SocketAddr, name: &str) -> Option<TcpListener> {
+    match TcpListener::bind(addr).await {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            tracing::warn!(patient = name, %addr, %error, "cannot listen yet");
+            None
+        }
+    }
+}
+
+const RETRY_AFTER: Duration = Duration::from_millis(20);

@@ -1,0 +1,129 @@
+//! Each behaviour as a client sees it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use patients::{Behaviour, Patient};
+use testkit::client::{Client, End};
+use testkit::eventually;
+use testkit::message::Expect;
+
+const BOUND: Duration = Duration::from_secs(10);
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Runs blocking client code beside a patient.
+async fn blocking<T: Send + 'static>(client: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(client).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_healthy_patient_answers_and_counts_probes_apart() {
+    let patient = Patient::start("red").await.unwrap();
+    let addr = patient.addr();
+    let (first, probe) = blocking(move || {
+        let mut client = Client::connect(addr);
+        client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+        (client.response(), client.get("/health"))
+    })
+    .await;
+    assert_eq!(
+        (first.status(), first.text().as_str(), first.value("x-patient").as_deref()),
+        (200, "red\n", Some("red"))
+    );
+    assert_eq!(probe.status(), 200);
+    let counts = patient.counts();
+    assert_eq!((counts.connections, counts.requests, counts.probes), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn health_can_behave_otherwise_than_traffic() {
+    let patient = Patient::start("red").await.unwrap();
+    patient.set_health(Some(Behaviour::Fail(503)));
+    let addr = patient.addr();
+    let statuses = blocking(move || {
+        let mut client = Client::connect(addr);
+        (client.get("/health").status(), client.get("/").status())
+    });
+    assert_eq!(statuses.await, (503, 200));
+}
+
+#[tokio::test]
+async fn a_dead_patient_resets_refuses_and_comes_back_at_its_address() {
+    let patient = Patient::start("red").await.unwrap();
+    let addr = patient.addr();
+    let mut client = blocking(move || {
+        let mut client = Client::connect(addr);
+        assert_eq!(client.get("/").status(), 200);
+        client
+    })
+    .await;
+    patient.set(Behaviour::Die);
+    assert_eq!(blocking(move || client.rest().1).await, End::Reset);
+    blocking(move || eventually("it refuses", BOUND, || std::net::TcpStream::connect(addr).is_err().then_some(())))
+        .await;
+    patient.set(Behaviour::default());
+    let status = blocking(move || {
+        eventually("it listens again", BOUND, || std::net::TcpStream::connect(addr).is_ok().then_some(()));
+        Client::connect(addr).get("/").status()
+    });
+    assert_eq!(status.await, 200);
+}
+
+#[tokio::test]
+async fn a_hang_is_for_ever_and_a_pause_is_not() {
+    let patient = Patient::start("red").await.unwrap();
+    let addr = patient.addr();
+    let silent = move || {
+        let mut client = Client::connect(addr);
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(client.within(SHORT).rest().1, End::Open);
+        client
+    };
+    patient.set(Behaviour::Hang);
+    let mut hung = blocking(silent).await;
+    patient.set(Behaviour::Pause);
+    let mut paused = blocking(silent).await;
+    patient.set(Behaviour::Serve(Duration::from_millis(1)));
+    let status = blocking(move || {
+        assert_eq!(hung.rest().1, End::Open);
+        paused.within(BOUND).response().status()
+    });
+    assert_eq!(status.await, 200);
+}
+
+#[tokio::test]
+async fn bodies_come_slowly_or_are_cut_and_garbage_is_no_http() {
+    let patient = Patient::start("red").await.unwrap();
+    let addr = patient.addr();
+    patient.set(Behaviour::SlowBody(Duration::from_millis(1)));
+    assert_eq!(blocking(move || Client::connect(addr).get("/").body.len()).await, 100);
+    patient.set(Behaviour::CutBody);
+    let (message, result) = blocking(move || {
+        let mut client = Client::connect(addr);
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.try_response(Expect::Response)
+    })
+    .await;
+    assert_eq!(message.status(), 200);
+    assert!(result.is_err());
+    patient.set(Behaviour::Garbage);
+    let bytes = blocking(move || {
+        let mut client = Client::connect(addr);
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.rest().0
+    });
+    assert!(bytes.await.starts_with(b"\x00\x01"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_changes_the_behaviour_at_its_times() {
+    let patient = Patient::start("red").await.unwrap();
+    patient.play("0s serve 5ms; 10s die; 25s fail 500".parse().unwrap());
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(9_500)).await;
+        seen.push(patient.behaviour().to_string());
+    }
+    assert_eq!(seen, ["serve 5ms", "die", "fail 500"]);
+}
