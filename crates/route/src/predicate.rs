@@ -140,11 +140,14 @@ mod tests {
         ValueRule { name: name.to_owned(), values: values.iter().map(|&v| v.to_owned()).collect(), mode, case }
     }
 
+    /// Name, mode, values and case of the rule; the fields; whether it holds.
+    type Row = (&'static str, ValueMode, &'static [&'static str], CaseRule, &'static [&'static str], bool);
+
     #[test]
     fn header_rules_hold_as_in_yarp() {
         use CaseRule::{Ignore, Sensitive};
         use ValueMode::{Contains, Exact, Exists, NotContains, NotExists, Prefix};
-        let cases: &[(&str, ValueMode, &[&str], CaseRule, &'static [&'static str], bool)] = &[
+        let cases: [Row; 21] = [
             ("x", Exact, &["b"], Ignore, &["a, B,c"], true),
             ("x", Exact, &["b"], Sensitive, &["a, B,c"], false),
             ("x", Exact, &["b", "c"], Sensitive, &["a, B,c"], true),
@@ -167,7 +170,7 @@ mod tests {
             ("x", NotExists, &[], Ignore, &[""], true),
             ("x", NotExists, &[], Ignore, &["a"], false),
         ];
-        for &(name, mode, values, case, fields, holds) in cases {
+        for (name, mode, values, case, fields, holds) in cases {
             let rule = rule(name, mode, values, case);
             assert_eq!(header_holds(&rule, &One(fields)), holds, "{rule:?} {fields:?}");
         }
