@@ -103,11 +103,6 @@ impl Picker {
         }
     }
 
-    /// Whether a pick would find anyone.
-    pub fn has_candidate(&self, available: &[u32], excluded: &IndexSet) -> bool {
-        Candidates::new(&self.members, available, excluded, self.weights).nth(0).is_some()
-    }
-
     /// The candidates of a pick.
     pub fn candidates<'a>(&'a self, available: &'a [u32], excluded: &'a IndexSet) -> Candidates<'a> {
         Candidates::new(&self.members, available, excluded, self.weights)

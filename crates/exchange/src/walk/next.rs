@@ -1,0 +1,170 @@
+//! What follows an attempt: another one, its response, or an answer of our own.
+
+use balance::affinity::Pin;
+use model::affinity::AffinityFailurePolicy;
+use model::cluster::Compat;
+use model::outcome::{AttemptEnd, FailureKind};
+use model::time::Timestamp;
+use retry::{Cost, Pool, Replay, RetryDenied, Target, Verdict, Walk};
+
+use super::{Exchange, Held, Repeat, Resend, Running, State, Worker};
+use crate::pick::{self, Picked};
+use crate::reason::Reason;
+use crate::snapshot::{ClusterView, Snapshot};
+use crate::step::{Admission, Answer, Attempt, Connection, Shared, Step};
+
+/// What a call of the machine looks at.
+pub(super) struct Ground<'a, S> {
+    pub(super) now: Timestamp,
+    pub(super) cluster: &'a ClusterView,
+    pub(super) shared: &'a S,
+}
+
+impl Exchange {
+    /// A head: repeated elsewhere when its status is listed and all else allows it, forwarded otherwise.
+    pub(super) fn head_arrived(
+        &mut self,
+        running: Running,
+        status: u16,
+        end: &AttemptEnd,
+        replay: Replay,
+        ground: &Ground<'_, impl Shared>,
+        worker: &mut Worker,
+    ) -> Step {
+        if !ground.cluster.retry.conditions.statuses.contains(&status) {
+            return self.forward(running, status, ground.cluster.affinity.is_some());
+        }
+        match self.decide(end, replay, ground) {
+            Ok(_) => {}
+            Err(denied) => {
+                self.denied = Some(denied);
+                return self.forward(running, status, ground.cluster.affinity.is_some());
+            }
+        }
+        match pick::next(ground.cluster, &self.tried, worker, ground.shared) {
+            Picked::One(destination, admission) => {
+                self.leave(running, end, Repeat::Possible);
+                self.charge(running, ground.cluster, worker);
+                self.held = Held::Response;
+                let cluster = running.attempt.cluster;
+                Step::HoldThenConnect(self.connect(ground.now, cluster, destination, admission))
+            }
+            // nginx has given the response up before it looks for the next server.
+            Picked::Nobody | Picked::PinLost if ground.cluster.compat == Compat::Nginx => {
+                self.leave(running, end, Repeat::Possible);
+                self.charge(running, ground.cluster, worker);
+                self.denied = Some(RetryDenied::Untried);
+                self.answer(Answer::of(Reason::NoLiveUpstreams))
+            }
+            Picked::Nobody | Picked::PinLost => {
+                self.denied = Some(RetryDenied::Untried);
+                self.forward(running, status, ground.cluster.affinity.is_some())
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the same six that every call of the machine gets")]
+    pub(super) fn attempt_ended(
+        &mut self,
+        now: Timestamp,
+        running: Running,
+        end: &AttemptEnd,
+        replay: Replay,
+        snapshot: &Snapshot,
+        worker: &mut Worker,
+        shared: &impl Shared,
+    ) -> Step {
+        let reason = Reason::of_failure(end.failure, end.progress);
+        if end.client_gone || reason == Reason::ClientGone {
+            self.leave(running, end, Repeat::No);
+            return self.answer(Answer::of(Reason::ClientGone));
+        }
+        let Some(cluster) = self.cluster(snapshot) else {
+            self.leave(running, end, Repeat::No);
+            return self.answer(Answer::of(reason));
+        };
+        let ground = Ground { now, cluster, shared };
+        match self.decide(end, replay, &ground) {
+            Ok(Target::SameFresh) => {
+                // The gate, if there is one, passes on to the resend.
+                let left = Running { attempt: Attempt { admission: Admission::Open, ..running.attempt }, ..running };
+                self.leave(left, end, Repeat::Possible);
+                self.resend = Resend::Used;
+                let attempt = Attempt { connection: Connection::Fresh, ..running.attempt };
+                self.state = State::Attempting(Running { attempt, picked_at: now });
+                Step::Connect(attempt)
+            }
+            Ok(Target::Next) => {
+                self.leave(running, end, Repeat::Possible);
+                self.charge(running, cluster, worker);
+                if matches!(end.failure, Some(FailureKind::HeadTimeout)) {
+                    self.timeouts = self.timeouts.saturating_add(1);
+                }
+                match pick::next(cluster, &self.tried, worker, shared) {
+                    Picked::One(destination, admission) => {
+                        Step::Connect(self.connect(now, running.attempt.cluster, destination, admission))
+                    }
+                    Picked::Nobody | Picked::PinLost => {
+                        self.denied = Some(RetryDenied::Untried);
+                        let reason = if cluster.compat == Compat::Nginx { Reason::NoLiveUpstreams } else { reason };
+                        self.last_answer(reason, cluster.compat)
+                    }
+                }
+            }
+            Err(denied) => {
+                self.leave(running, end, Repeat::No);
+                self.charge(running, cluster, worker);
+                // Where nobody would have repeated anything, nothing was denied.
+                self.denied = (reason != Reason::ClientBody).then_some(denied);
+                self.last_answer(reason, cluster.compat)
+            }
+        }
+    }
+
+    /// Asks the rules, then the budget.
+    fn decide(
+        &self,
+        end: &AttemptEnd,
+        replay: Replay,
+        ground: &Ground<'_, impl Shared>,
+    ) -> Result<Target, RetryDenied> {
+        let cluster = ground.cluster;
+        let walk = Walk {
+            attempts: self.attempts,
+            peers: cluster.picker.peers(),
+            timeouts: self.timeouts,
+            is_stale_used: self.resend == Resend::Used,
+            replay,
+            time_left: self.deadline.map(|deadline| deadline.since(ground.now)),
+            pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(cluster, &self.tried, ground.shared) },
+        };
+        match retry::decide(&cluster.retry, cluster.compat, &self.request, end, &walk) {
+            Verdict::Retry { target, cost, .. } => {
+                if cost == Cost::FREE || ground.shared.withdraw(cluster.budget, cost) {
+                    Ok(target)
+                } else {
+                    Err(RetryDenied::Budget)
+                }
+            }
+            Verdict::Denied(denied) => Err(denied),
+        }
+    }
+
+    /// Whether the client's session lives on one destination and nowhere else.
+    fn is_bound(&self, cluster: &ClusterView) -> bool {
+        let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
+        self.pin != Pin::Absent && policy == Some(AffinityFailurePolicy::Return503Error)
+    }
+
+    /// The best answer when no attempt is left: a real one that was held before one of our own. nginx knows only the
+    /// last attempt's.
+    pub(super) fn last_answer(&mut self, reason: Reason, compat: Compat) -> Step {
+        match (self.held, compat) {
+            (Held::Response, Compat::None | Compat::Yarp) => {
+                self.state = State::Ended;
+                Step::AnswerHeld
+            }
+            (Held::Response, Compat::Nginx) | (Held::Nothing, _) => self.answer(Answer::of(reason)),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! From a request's head to its first attempt: path, route, action, deadline, pin, pick.
+
+use std::time::Duration;
+
+use model::cluster::Compat;
+use model::request::RequestFacts;
+use model::retry::RetryRules;
+use model::time::Timestamp;
+use route::Found;
+
+use super::{Exchange, Worker};
+use crate::pick::{self, Picked};
+use crate::reason::Reason;
+use crate::snapshot::{ActionView, Snapshot};
+use crate::step::{Answer, Shared, Step};
+
+impl Exchange {
+    pub(super) fn start(
+        &mut self,
+        now: Timestamp,
+        facts: &RequestFacts<'_>,
+        snapshot: &Snapshot,
+        worker: &mut Worker,
+        shared: &impl Shared,
+    ) -> Step {
+        if route::path::check(facts.path).is_err() {
+            return self.answer(Answer::of(Reason::Path));
+        }
+        let route = match snapshot.table.find(facts) {
+            Found::Route(route) => route,
+            Found::MethodNotAllowed => {
+                let allow = snapshot.table.allowed(facts).join(", ");
+                return self.answer(Answer { allow: Some(allow.into()), ..Answer::of(Reason::MethodNotAllowed) });
+            }
+            Found::NotFound => return self.answer(Answer::of(Reason::NoRoute)),
+        };
+        let Some(view) = snapshot.routes.get(route.index()) else {
+            return self.answer(Answer::of(Reason::NoRoute));
+        };
+        self.placement.route = Some(route);
+        let index = match &view.action {
+            ActionView::Cluster(index) => *index,
+            ActionView::NoCluster => return self.answer(Answer::of(Reason::NoCluster)),
+            ActionView::Respond { status, body } => {
+                let answer = Answer { status: *status, body: Some(body.clone()), ..Answer::of(Reason::Route) };
+                return self.answer(answer);
+            }
+            ActionView::Redirect { to, status } => {
+                let answer = Answer { status: *status, location: Some(to.clone()), ..Answer::of(Reason::Route) };
+                return self.answer(answer);
+            }
+            ActionView::Deny(status) => return self.answer(Answer { status: *status, ..Answer::of(Reason::Route) }),
+        };
+        let Some(cluster) = snapshot.clusters.get(index.index()) else {
+            return self.answer(Answer::of(Reason::NoCluster));
+        };
+        self.placement.cluster = Some(index);
+        self.deadline = patience(view.timeout, &cluster.retry).map(|patience| now + patience);
+        self.pin = pick::pin(cluster, facts.fields);
+        match pick::first(cluster, self.pin, worker, shared) {
+            Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
+            Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
+            Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),
+        }
+    }
+}
+
+/// How long the client waits in all.
+fn patience(route: Option<Duration>, rules: &RetryRules) -> Option<Duration> {
+    let client = rules.client_timeout.map(|timeout| {
+        let kept = 100u32.saturating_sub(u32::from(rules.network_margin_percent));
+        timeout * kept / 100
+    });
+    match (route, client) {
+        (Some(route), Some(client)) => Some(route.min(client)),
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (None, None) => None,
+    }
+}
+
+fn nobody(compat: Compat) -> Reason {
+    match compat {
+        Compat::Nginx => Reason::NoLiveUpstreams,
+        Compat::None | Compat::Yarp => Reason::NoneAvailable,
+    }
+}
