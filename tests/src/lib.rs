@@ -3,5 +3,6 @@
 
 pub mod binaries;
 pub mod load;
+pub mod netns;
 pub mod patient;
 pub mod process;
