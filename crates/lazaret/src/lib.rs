@@ -1,1 +1,62 @@
-//! Lazaret as a library.
+//! Lazaret as a library: the proxy in code, with policies, probes and balancing of one's own.
+//!
+//! ```no_run
+//! use lazaret::Lazaret;
+//! use lazaret::config::{ClusterConfig, DestinationConfig, HealthCheckConfig};
+//!
+//! # fn main() -> Result<(), lazaret::Error> {
+//! let running = Lazaret::builder()
+//!     .listener("web", "127.0.0.1:8080")
+//!     .route("all", "/{**rest}", "app")
+//!     .cluster(ClusterConfig {
+//!         cluster_id: "app".to_owned(),
+//!         health_check: Some(HealthCheckConfig { active: Some(Default::default()), ..Default::default() }),
+//!         destinations: vec![DestinationConfig::new("app1", "http://10.0.0.11:8000/")],
+//!         ..Default::default()
+//!     })
+//!     .build()?
+//!     .start()?;
+//! running.wait();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Lazaret::builder`] collects a configuration in code, [`Lazaret::load`] reads a file; both end in a [`Lazaret`] that
+//! nothing is wrong with. [`Lazaret::start`] binds, starts the threads and gives a [`Running`]. Read in this order:
+//! [`config`], [`builder`], [`pipeline`], [`running`], then `assembly` (who is wired to whom).
+#![forbid(unsafe_code)]
+
+pub mod config;
+
+pub mod policies;
+
+pub mod pipeline;
+
+pub mod builder;
+
+mod assembly;
+
+pub mod running;
+
+pub mod error;
+
+pub use crate::builder::{Builder, Lazaret};
+pub use crate::error::Error;
+pub use crate::pipeline::Pipeline;
+pub use crate::running::{HealthHandle, Running};
+
+pub use balance::{Candidates as BalancingCandidates, Loads, Policy as BalancingPolicy};
+pub use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, DestinationProbes, ProbeResult};
+pub use health::available::{AvailablePolicy, Candidate, Candidates, Selection};
+pub use health::passive::{
+    Needs as PassiveNeeds, PassivePolicy, PassiveSettings, PassiveState, Verdict as PassiveVerdict,
+};
+pub use health::{OutcomeEvent, ProbeOrder};
+pub use model::event::Evidence;
+pub use model::health::Health;
+pub use model::id::{ClusterId, DestinationId, DestinationIndex, DestinationKey};
+pub use model::outcome::{FailureKind, Outcome, OutcomeClass};
+pub use model::random::Random;
+pub use monitor::probe::BuiltInBuilder;
+pub use monitor::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};
+pub use model::time::Timestamp;

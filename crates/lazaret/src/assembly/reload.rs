@@ -1,0 +1,110 @@
+//! Taking another configuration over: all or nothing, and never half of it.
+//!
+//! ```text
+//!   read, resolve, check ──> bind new listeners ──> monitor takes it over ──> in force
+//!            │ refused              │ refused              │ refused: listeners go back
+//!            └──────────────────────┴──────────────────────┴──> the one before stays; the journal says so
+//! ```
+
+use std::sync::Arc;
+
+use ::io::real::Real;
+use config::{Style, render};
+use model::config::Config;
+use proxy::Workers;
+use source::file::File;
+
+use super::shared;
+use super::supervisor::fixed_parts;
+use crate::builder::Lazaret;
+use crate::pipeline::Pipeline;
+use crate::running::ReloadError;
+
+/// What reloads need to remember.
+pub(super) struct Reloads {
+    file: Option<File>,
+    pipeline: Pipeline,
+    config: Arc<Config>,
+}
+
+impl Reloads {
+    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>) -> Self {
+        Self { file: lazaret.file, pipeline: lazaret.pipeline, config }
+    }
+
+    /// The configuration in force.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Reads the file again.
+    pub(super) async fn reload(
+        &mut self,
+        monitor: &monitor::Handle,
+        workers: &mut Workers<Real>,
+    ) -> Result<String, ReloadError> {
+        let file = self.file.clone().ok_or(ReloadError::NoFile)?;
+        // Reading blocks for as long as the disk does, and the control thread has probes to run.
+        let loaded = match tokio::task::spawn_blocking(move || file.load()).await {
+            Ok(Ok(loaded)) => loaded,
+            Ok(Err(report)) => {
+                let text = render(&report.source, &report.diagnostics, Style::Plain);
+                return Err(refuse(monitor, text).await);
+            }
+            Err(error) => return Err(refuse(monitor, error.to_string()).await),
+        };
+        if let Err(error) = self.pipeline.check(&loaded.config) {
+            return Err(refuse(monitor, error.to_string()).await);
+        }
+        for warning in &loaded.warnings {
+            tracing::warn!(message = %warning.message, "configuration");
+        }
+        self.take_over(Arc::new(loaded.config), monitor, workers).await
+    }
+
+    /// Takes over one that was built in code.
+    pub(super) async fn apply(
+        &mut self,
+        lazaret: Lazaret,
+        monitor: &monitor::Handle,
+        workers: &mut Workers<Real>,
+    ) -> Result<String, ReloadError> {
+        let config = shared(&lazaret);
+        self.take_over(config, monitor, workers).await
+    }
+
+    async fn take_over(
+        &mut self,
+        config: Arc<Config>,
+        monitor: &monitor::Handle,
+        workers: &mut Workers<Real>,
+    ) -> Result<String, ReloadError> {
+        if let Err(error) = workers.apply_listeners(&config.listeners) {
+            return Err(refuse(monitor, error.to_string()).await);
+        }
+        if let Err(error) = monitor.configure(Arc::clone(&config)).await {
+            // Their sockets are still open or were free a moment ago.
+            if let Err(error) = workers.apply_listeners(&self.config.listeners) {
+                tracing::error!(%error, "the listeners before cannot be had again");
+            }
+            return Err(ReloadError::Refused(error.to_string()));
+        }
+        let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);
+        self.config = config;
+        Ok(if needs_restart {
+            tracing::warn!("workers, control and access_log change with a restart only");
+            "applied; workers, control and access_log change with a restart only".to_owned()
+        } else {
+            "applied".to_owned()
+        })
+    }
+}
+
+/// Notes the refusal in the journal and makes it the answer.
+async fn refuse(monitor: &monitor::Handle, text: String) -> ReloadError {
+    let summary = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("refused").to_owned();
+    if monitor.refused(summary).await.is_err() {
+        return ReloadError::Stopping;
+    }
+    ReloadError::Refused(text)
+}

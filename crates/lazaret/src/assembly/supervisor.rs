@@ -1,0 +1,268 @@
+//! The control thread: starts the parts in order, carries out orders, ends the parts in order.
+//!
+//! ```text
+//!   serving ── Stop ──> lead: nodes unhealthy, still accepting ──> grace: nothing accepted, in flight ends ──> over
+//!      └────── owner gone ──────────────────────────────────────────────────────────────────────────────────────^
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use ::io::real::Real;
+use control::{Command, ReloadReply};
+use model::config::{AccessLog, Config};
+use monitor::Monitor;
+use proxy::Workers;
+use telemetry::journal::Journal;
+use telemetry::metrics::Metrics;
+use telemetry::reopen::ReopenFile;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use upstream::{Connector, SystemResolver, Tls};
+
+use super::process::ThisProcess;
+use super::reload::Reloads;
+use super::{shared, workers};
+use crate::builder::Lazaret;
+use crate::error::Error;
+use crate::running::{Facts, Order, ReloadError};
+
+/// How often the end of the traffic threads is looked for.
+const POLL: Duration = Duration::from_millis(20);
+
+/// The body of the control thread.
+pub(super) fn thread(
+    lazaret: Lazaret,
+    orders: mpsc::UnboundedReceiver<Order>,
+    started: &SyncSender<Result<Facts, Error>>,
+) {
+    let runtime = match tokio::runtime::LocalRuntime::new() {
+        Ok(runtime) => runtime,
+        Err(source) => {
+            let _ = started.send(Err(Error::start("the control thread's runtime", source)));
+            return;
+        }
+    };
+    // Whoever waits for the start has nothing else to do; a failed send means that the whole process is ending.
+    runtime.block_on(async {
+        match Supervisor::start(lazaret) {
+            Ok((supervisor, facts)) => {
+                let _ = started.send(Ok(facts));
+                supervisor.run(orders).await;
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
+        }
+    });
+}
+
+/// The running parts.
+struct Supervisor {
+    monitor: monitor::Handle,
+    workers: Workers<Real>,
+    reloads: Reloads,
+    access_log: Option<ReopenFile>,
+    is_draining: Arc<AtomicBool>,
+    /// Changing calls of the control API.
+    commands: mpsc::Receiver<Command>,
+    /// Ends the control API when it is dropped or sent to.
+    control_stop: oneshot::Sender<()>,
+    control: JoinHandle<()>,
+}
+
+impl Supervisor {
+    fn start(lazaret: Lazaret) -> Result<(Self, Facts), Error> {
+        let config = shared(&lazaret);
+        let control_listeners = control::Listeners::bind(&config.control)?;
+        let control_address =
+            control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
+        let access_log = open(&config.access_log)?;
+        let metrics = Metrics::new();
+        if let Some(file) = &access_log {
+            metrics.watch_log("access", file.clone());
+        }
+        let journal = Journal::new(Arc::clone(&metrics));
+        let instance = control::Instance::random();
+        let seed = fastrand::u64(..);
+        let (io, resolver, tls) = (Real::new(), SystemResolver::new(), Tls::new());
+        let context = monitor::Context {
+            connector: Connector::new(io, resolver.clone(), tls.clone()),
+            journal: Arc::clone(&journal),
+            metrics: Arc::clone(&metrics),
+            workers: workers(&config),
+            seed,
+            extensions: lazaret.extensions.clone(),
+        };
+        let monitor = Monitor::new(context, Arc::clone(&config))?;
+        let board = monitor.board();
+        let handle = monitor.handle().ok_or(monitor::ConfigureError::Gone(monitor::Gone))?;
+        let traffic = proxy::Context {
+            io,
+            resolver,
+            tls,
+            board: Arc::clone(&board),
+            metrics: Arc::clone(&metrics),
+            access_log: access_log.clone(),
+            instance: instance.as_str().into(),
+            seed,
+        };
+        let workers =
+            Workers::start(traffic, &config.listeners).map_err(|error| Error::start("traffic", other(error)))?;
+        let is_draining = Arc::new(AtomicBool::new(false));
+        let process = ThisProcess { io, board: Arc::clone(&board), is_draining: Arc::clone(&is_draining) };
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let api = control::Context::new(process, Arc::clone(&journal), metrics, instance, sender);
+        let (control_stop, stopped) = oneshot::channel();
+        tokio::task::spawn_local(monitor.run());
+        let control = tokio::task::spawn_local(serve(api, control_listeners, stopped));
+        let facts = Facts {
+            board,
+            journal,
+            listeners: workers.addresses().map(|(id, address)| (id.clone(), address)).collect(),
+            control: control_address,
+        };
+        for (id, address) in &facts.listeners {
+            tracing::info!(listener = id.as_str(), %address, "listening");
+        }
+        tracing::info!(%control_address, "control API");
+        let reloads = Reloads::new(lazaret, config);
+        let supervisor =
+            Self { monitor: handle, workers, reloads, access_log, is_draining, commands, control_stop, control };
+        Ok((supervisor, facts))
+    }
+
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Stop) => break self.stop(&mut orders).await,
+                    Some(order) => self.obey(order).await,
+                    // The owner has dropped it: end at once.
+                    None => break,
+                },
+                Some(command) = self.commands.recv() => self.command(command).await,
+            }
+        }
+        self.end().await;
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Reload(reply) => {
+                let done = self.reload().await;
+                let _ = reply.send(done);
+            }
+            Order::Reconfigure(lazaret, reply) => {
+                let done = self.reloads.apply(*lazaret, &self.monitor, &mut self.workers).await;
+                let _ = reply.send(done);
+            }
+            Order::SetHealth(set, reply) => {
+                let is_set = self.monitor.set_health(set).await.is_ok();
+                let _ = reply.send(());
+                tracing::debug!(is_set, "health set from outside");
+            }
+            Order::ReopenLogs => {
+                if let Some(file) = &self.access_log {
+                    file.reopen();
+                }
+            }
+            Order::Stop => {}
+        }
+    }
+
+    async fn command(&mut self, command: Command) {
+        match command {
+            Command::Reload { reply } => {
+                let answer = match self.reload().await {
+                    Ok(summary) => ReloadReply::Applied { summary },
+                    Err(ReloadError::Stopping) => ReloadReply::Busy,
+                    Err(error @ (ReloadError::Refused(_) | ReloadError::NoFile)) => {
+                        ReloadReply::Refused { report: error.to_string() }
+                    }
+                };
+                let _ = reply.send(answer);
+            }
+        }
+    }
+
+    async fn reload(&mut self) -> Result<String, ReloadError> {
+        self.reloads.reload(&self.monitor, &mut self.workers).await
+    }
+
+    /// The planned stop. Everything but a further stop is refused meanwhile; the control API goes on answering.
+    async fn stop(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) {
+        let drain = self.reloads.config().drain;
+        self.is_draining.store(true, Ordering::Relaxed);
+        if self.monitor.drain().await.is_err() {
+            tracing::error!("the health monitor ended before the stop");
+        }
+        let lead = tokio::time::sleep(drain.lead);
+        let grace = async {
+            lead.await;
+            self.workers.drain(drain.grace);
+            while !self.workers.is_finished() {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        tokio::pin!(grace);
+        loop {
+            tokio::select! {
+                () = &mut grace => return,
+                // Dropping an order's reply tells the asker that the proxy is stopping.
+                order = orders.recv() => if order.is_none() { return },
+                Some(Command::Reload { reply }) = self.commands.recv() => {
+                    let _ = reply.send(ReloadReply::Busy);
+                }
+            }
+        }
+    }
+
+    async fn end(self) {
+        // Both may be gone already; their ends are what is wanted.
+        let _ = self.monitor.shutdown().await;
+        self.workers.join();
+        let _ = self.control_stop.send(());
+        let _ = self.control.await;
+        if let Some(file) = &self.access_log {
+            file.flush(FLUSH);
+        }
+    }
+}
+
+/// Changing calls that wait.
+const COMMANDS: usize = 16;
+/// The access log's last lines are waited for so long.
+const FLUSH: Duration = Duration::from_secs(2);
+
+async fn serve(api: Arc<control::Context>, listeners: control::Listeners, stopped: oneshot::Receiver<()>) {
+    let stop = async {
+        // Sent or dropped: either way the process ends.
+        let _ = stopped.await;
+    };
+    if let Err(error) = control::serve(api, listeners, stop).await {
+        tracing::error!(%error, "the control API has ended");
+    }
+}
+
+fn open(log: &AccessLog) -> Result<Option<ReopenFile>, Error> {
+    match log {
+        AccessLog::Off => Ok(None),
+        AccessLog::Stdout => ReopenFile::stdout().map(Some).map_err(|error| Error::start("the access log", error)),
+        AccessLog::File(path) => {
+            let what = format!("access_log {}", path.display());
+            ReopenFile::open(path).map(Some).map_err(|error| Error::start(what, error))
+        }
+    }
+}
+
+fn other(error: impl std::error::Error + Send + Sync + 'static) -> std::io::Error {
+    std::io::Error::other(error)
+}
+
+/// The parts of the configuration that only a restart changes.
+pub(super) fn fixed_parts(config: &Config) -> impl PartialEq + use<> {
+    (config.workers, config.control.address, config.control.socket.clone(), config.access_log.clone())
+}

@@ -1,0 +1,23 @@
+//! The configuration in code: the same fields, defaults and validation as the file.
+//!
+//! Each type serialises to the file's own keys, and [`crate::Builder::build`] reads the result with the file's reader.
+//! So code and file cannot drift: what the file refuses is refused here, with the same words, and what is left out
+//! (`None`) gets the file's default.
+
+mod checks;
+mod cluster;
+mod document;
+mod route;
+mod span;
+
+pub use checks::{
+    ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, HealthCheckConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+};
+pub use cluster::{
+    AffinityCookieConfig, ClusterConfig, DestinationConfig, RetryConfig, SessionAffinityConfig, TimeoutsConfig,
+    TlsConfig,
+};
+pub use document::{DrainConfig, ListenerConfig, LimitsConfig, TransportFailureRateOptions};
+pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
+
+pub(crate) use document::Document;

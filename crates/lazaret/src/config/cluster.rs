@@ -1,0 +1,189 @@
+//! Clusters and their destinations.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::checks::HealthCheckConfig;
+use super::span;
+
+/// One of `clusters`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClusterConfig {
+    /// Its id: the key in the file.
+    #[serde(skip)]
+    pub cluster_id: String,
+    /// `none`, `yarp` or `nginx`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<String>,
+    /// A built-in name or one registered with [`crate::Builder::load_balancing_policy`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancing: Option<String>,
+    /// Sticky clients; on when present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_affinity: Option<SessionAffinityConfig>,
+    /// Checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheckConfig>,
+    /// What is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryConfig>,
+    /// How long things may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<TimeoutsConfig>,
+    /// TLS towards https destinations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+    /// `destination` or `original`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Free text for custom policies.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// The servers.
+    #[serde(serialize_with = "by_id")]
+    pub destinations: Vec<DestinationConfig>,
+}
+
+/// One of a cluster's `destinations`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DestinationConfig {
+    /// Its id: the key in the file.
+    #[serde(skip)]
+    pub destination_id: String,
+    /// Where requests go.
+    pub address: String,
+    /// Where probes go instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<String>,
+    /// Host header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Share of traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+    /// Its own max_fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_fails: Option<u32>,
+    /// Its own fail_timeout.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub fail_timeout: Option<Duration>,
+}
+
+impl DestinationConfig {
+    /// A destination with nothing but an address.
+    pub fn new(id: &str, address: &str) -> Self {
+        Self { destination_id: id.to_owned(), address: address.to_owned(), ..Self::default() }
+    }
+}
+
+/// `session_affinity` of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SessionAffinityConfig {
+    /// Off switch; on unless `Some(false)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// `HashCookie`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// `Redistribute` or `Return503Error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_policy: Option<String>,
+    /// Name of the cookie.
+    pub key_name: String,
+    /// Attributes of the cookie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cookie: Option<AffinityCookieConfig>,
+}
+
+/// `session_affinity.cookie`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AffinityCookieConfig {
+    /// `Path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// `Domain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// `HttpOnly`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_only: Option<bool>,
+    /// `Secure`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secure: Option<bool>,
+    /// `SameSite`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_site: Option<String>,
+    /// `Max-Age`.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub max_age: Option<Duration>,
+}
+
+/// `retry` of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RetryConfig {
+    /// Off switch; on unless `Some(false)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// `error`, `timeout`, `invalid_header`, `http_502` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<String>>,
+    /// All tries together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u8>,
+    /// For one try up to its head.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub per_try_timeout: Option<Duration>,
+    /// POST and PATCH, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_idempotent: Option<bool>,
+    /// `64KiB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
+    /// The client's own patience.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub client_timeout: Option<Duration>,
+    /// Share of it that is kept for the network, such as `10%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_margin: Option<String>,
+    /// `trusted`: requests with an Idempotency-Key may be repeated like idempotent ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// `timeouts` of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TimeoutsConfig {
+    /// TCP and TLS.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub connect: Option<Duration>,
+    /// No byte on either side.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub idle: Option<Duration>,
+    /// Pooled connections are closed after so long without use.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub pool_idle: Option<Duration>,
+    /// Pooled connections per worker and destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_size: Option<u32>,
+}
+
+/// `tls` of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TlsConfig {
+    /// PEM file with authorities in place of the platform's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
+    /// Name for SNI and verification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// `full` or `dangerous_none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
+}
+
+/// Writes the list as the file's block, id by id, in the list's order.
+fn by_id<S: Serializer>(destinations: &[DestinationConfig], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_map(destinations.iter().map(|destination| (&destination.destination_id, destination)))
+}

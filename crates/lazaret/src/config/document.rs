@@ -1,0 +1,147 @@
+//! The whole of it: what the builder collects and hands to the file's reader.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::cluster::ClusterConfig;
+use super::route::RouteConfig;
+use super::span;
+
+/// One of `listeners`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ListenerConfig {
+    /// Its id: the key in the file.
+    #[serde(skip)]
+    pub listener_id: String,
+    /// `127.0.0.1:8080`; port 0 takes a free one.
+    pub address: String,
+    /// What clients may send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsConfig>,
+    /// Peers whose X-Forwarded-For is believed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trusted_proxies: Vec<String>,
+    /// Answer `GET /.lazaret/self` to local peers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<bool>,
+}
+
+/// `limits` of a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LimitsConfig {
+    /// For a request head.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub header_timeout: Option<Duration>,
+    /// Between two requests.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub keepalive: Option<Duration>,
+    /// Longest request line, such as `8KiB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_line: Option<String>,
+    /// Longest head without its request line, such as `32KiB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_bytes: Option<String>,
+    /// Most header fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_fields: Option<u32>,
+    /// Longest request body, such as `10MiB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// Process-wide defaults of TransportFailureRate: `health_defaults.transport_failure_rate`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TransportFailureRateOptions {
+    /// How long an attempt counts; 60 s unless set.
+    #[serde(rename = "window", skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub detection_window_size: Option<Duration>,
+    /// Attempts below which nothing trips; 10 unless set.
+    #[serde(rename = "minimum", skip_serializing_if = "Option::is_none")]
+    pub minimal_total_count_threshold: Option<u32>,
+    /// Trips when the share reaches it; 0.3 unless set.
+    #[serde(rename = "rate_limit", skip_serializing_if = "Option::is_none")]
+    pub default_failure_rate_limit: Option<f64>,
+}
+
+/// `drain`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DrainConfig {
+    /// Goes on accepting for so long.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub lead: Option<Duration>,
+    /// Finishes what is in flight within this.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub grace: Option<Duration>,
+}
+
+/// The document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) workers: Option<u16>,
+    pub(crate) control: Option<String>,
+    pub(crate) control_socket: Option<String>,
+    pub(crate) access_log: Option<String>,
+    pub(crate) drain: Option<DrainConfig>,
+    pub(crate) transport_failure_rate: Option<TransportFailureRateOptions>,
+    pub(crate) listeners: Vec<ListenerConfig>,
+    pub(crate) routes: Vec<RouteConfig>,
+    pub(crate) clusters: Vec<ClusterConfig>,
+}
+
+impl Document {
+    /// The text that the file's reader gets.
+    pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut map = out.serialize_map(None)?;
+        map.serialize_entry("version", &1)?;
+        if let Some(workers) = self.workers {
+            map.serialize_entry("workers", &workers)?;
+        }
+        let control = Pairs(vec![("address", self.control.as_deref()), ("socket", self.control_socket.as_deref())]);
+        if control.0.iter().any(|(_, value)| value.is_some()) {
+            map.serialize_entry("control", &control)?;
+        }
+        if let Some(access_log) = &self.access_log {
+            map.serialize_entry("access_log", access_log)?;
+        }
+        if let Some(drain) = &self.drain {
+            map.serialize_entry("drain", drain)?;
+        }
+        if let Some(options) = &self.transport_failure_rate {
+            map.serialize_entry("health_defaults", &Defaults { transport_failure_rate: options })?;
+        }
+        map.serialize_entry("listeners", &Block(&self.listeners, |l| &l.listener_id))?;
+        map.serialize_entry("routes", &Block(&self.routes, |r| &r.route_id))?;
+        map.serialize_entry("clusters", &Block(&self.clusters, |c| &c.cluster_id))?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Defaults<'a> {
+    transport_failure_rate: &'a TransportFailureRateOptions,
+}
+
+struct Pairs<'a>(Vec<(&'static str, Option<&'a str>)>);
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().filter_map(|(key, value)| value.map(|value| (key, value))))
+    }
+}
+
+/// A list as the file's block, id by id; repeated ids stay repeated, so that the reader can refuse them.
+struct Block<'a, T>(&'a [T], fn(&T) -> &String);
+
+impl<T: Serialize> Serialize for Block<'_, T> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|item| ((self.1)(item), item)))
+    }
+}

@@ -1,0 +1,106 @@
+//! Routes.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::span;
+
+/// One of `routes`. Exactly one of `cluster_id`, `respond`, `redirect` and `deny` is set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RouteConfig {
+    /// Its id: the key in the file.
+    #[serde(skip)]
+    pub route_id: String,
+    /// Which requests.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<RouteMatch>,
+    /// Lower wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<i32>,
+    /// Forward to this cluster.
+    #[serde(rename = "cluster", skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Answer here: status and body.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "respond")]
+    pub respond: Option<(u16, String)>,
+    /// Send elsewhere: Location and status.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "redirect")]
+    pub redirect: Option<(String, u16)>,
+    /// Refuse with this status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny: Option<u16>,
+    /// Total for the client.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub timeout: Option<Duration>,
+    /// Longest request body in place of the listener's limit, such as `10MiB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_request_body: Option<String>,
+}
+
+impl RouteConfig {
+    /// Everything below `path` goes to `cluster_id`.
+    pub fn to_cluster(id: &str, path: &str, cluster_id: &str) -> Self {
+        Self {
+            route_id: id.to_owned(),
+            matcher: Some(RouteMatch { path: Some(path.to_owned()), ..RouteMatch::default() }),
+            cluster_id: Some(cluster_id.to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
+/// `match` of a route; all conditions hold together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RouteMatch {
+    /// One of these hosts; `*.example.com` takes all below.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// `/api/{**rest}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// One of these methods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// All of these rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<ValueRuleConfig>,
+    /// All of these rules on query parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub query: Vec<ValueRuleConfig>,
+}
+
+/// One of a match's `headers` or `query`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ValueRuleConfig {
+    /// Header name.
+    pub name: String,
+    /// One of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// `exact`, `prefix`, `contains`, `not_contains`, `exists`, `not_exists`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// `ignore` or `sensitive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+}
+
+fn respond<S: Serializer>(respond: &Option<(u16, String)>, out: S) -> Result<S::Ok, S::Error> {
+    let mut map = out.serialize_map(None)?;
+    if let Some((status, body)) = respond {
+        map.serialize_entry("status", status)?;
+        map.serialize_entry("body", body)?;
+    }
+    map.end()
+}
+
+fn redirect<S: Serializer>(redirect: &Option<(String, u16)>, out: S) -> Result<S::Ok, S::Error> {
+    let mut map = out.serialize_map(None)?;
+    if let Some((to, status)) = redirect {
+        map.serialize_entry("to", to)?;
+        map.serialize_entry("status", status)?;
+    }
+    map.end()
+}

@@ -1,0 +1,38 @@
+//! What can go wrong before the proxy runs.
+
+use thiserror::Error;
+
+/// What went wrong, and whose fault it is.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The configuration is refused; the report names every place.
+    #[error("{}", ::config::render(&.0.source, &.0.diagnostics, ::config::Style::Plain))]
+    Config(Box<::config::Report>),
+    /// The pipeline lacks a stage that the configuration needs.
+    #[error(transparent)]
+    Pipeline(#[from] crate::pipeline::PipelineError),
+    /// Health checks cannot be set up as configured.
+    #[error(transparent)]
+    Configure(#[from] monitor::ConfigureError),
+    /// The control API cannot listen.
+    #[error(transparent)]
+    Control(#[from] control::BindError),
+    /// Our own types did not serialise: a bug here.
+    #[error("the configuration in code could not be written down: {0}")]
+    Write(#[from] serde_json::Error),
+    /// An address cannot be listened on, a file cannot be opened, a thread cannot be started.
+    #[error("{what}: {source}")]
+    Start {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// Something that could not be started, for [`Self::Start`].
+    pub(crate) fn start(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Start { what: what.into(), source }
+    }
+}

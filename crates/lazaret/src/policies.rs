@@ -1,0 +1,24 @@
+//! Names of the built-in policies, for configurations in code.
+
+/// Active: so many failed probes in a row.
+pub const CONSECUTIVE_FAILURES: &str = "ConsecutiveFailures";
+/// Passive: share of failed transports in a window.
+pub const TRANSPORT_FAILURE_RATE: &str = "TransportFailureRate";
+/// Passive: nginx's max_fails and fail_timeout.
+pub const MAX_FAILS: &str = "MaxFails";
+/// Availability: all that no check calls Unhealthy.
+pub const HEALTHY_AND_UNKNOWN: &str = "HealthyAndUnknown";
+/// Availability: the same, or all when none is left.
+pub const HEALTHY_OR_PANIC: &str = "HealthyOrPanic";
+/// Availability: all when too few are left.
+pub const PANIC_THRESHOLD: &str = "PanicThreshold";
+/// Balancing: the less loaded of two drawn at random.
+pub const POWER_OF_TWO_CHOICES: &str = "PowerOfTwoChoices";
+/// Balancing: in turn.
+pub const ROUND_ROBIN: &str = "RoundRobin";
+/// Balancing: the least loaded.
+pub const LEAST_REQUESTS: &str = "LeastRequests";
+/// Balancing: by chance.
+pub const RANDOM: &str = "Random";
+/// Balancing: the smallest id.
+pub const FIRST_ALPHABETICAL: &str = "FirstAlphabetical";

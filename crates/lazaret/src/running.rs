@@ -1,0 +1,196 @@
+//! A proxy that runs on threads of its own, and what its owner may ask of it.
+//!
+//! All calls are plain and blocking, so that they work in a program with or without an async runtime. Dropping a
+//! [`Running`] ends it at once; [`Running::stop`] lets it finish what is in flight.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use board::Board;
+use exchange::snapshot::Snapshot;
+use health::HealthSet;
+use model::health::{CheckKind, Health};
+use model::id::{DestinationKey, ListenerId};
+use model::view::HealthView;
+use telemetry::journal::Journal;
+use tokio::sync::mpsc;
+
+use crate::builder::Lazaret;
+
+/// A running proxy.
+pub struct Running {
+    pub(crate) orders: mpsc::UnboundedSender<Order>,
+    pub(crate) thread: Option<JoinHandle<()>>,
+    pub(crate) facts: Facts,
+}
+
+/// What is known of it from outside.
+#[derive(Clone)]
+pub(crate) struct Facts {
+    pub(crate) board: Arc<Board<Snapshot>>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) listeners: Vec<(ListenerId, SocketAddr)>,
+    pub(crate) control: SocketAddr,
+}
+
+/// What the owner asks of the control thread.
+pub(crate) enum Order {
+    /// Read the file again and take it over.
+    Reload(SyncSender<Result<String, ReloadError>>),
+    /// Take this one over.
+    Reconfigure(Box<Lazaret>, SyncSender<Result<String, ReloadError>>),
+    /// Set a value.
+    SetHealth(HealthSet, SyncSender<()>),
+    /// Open log files anew.
+    ReopenLogs,
+    /// Begin a planned stop.
+    Stop,
+}
+
+/// Why a configuration was not taken over; the one before stays whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReloadError {
+    /// It is refused; the report as `lazaret check` prints it.
+    #[error("{0}")]
+    Refused(String),
+    /// The configuration was built in code: there is no file to read again.
+    #[error("there is no file to read again")]
+    NoFile,
+    /// A planned stop is under way, or the proxy has ended.
+    #[error("the proxy is stopping")]
+    Stopping,
+}
+
+impl Running {
+    /// Where a listener accepts, with the port that was found when port 0 was asked for.
+    pub fn address(&self, listener: &str) -> Option<SocketAddr> {
+        self.facts.listeners.iter().find(|(id, _)| id.as_str() == listener).map(|(_, address)| *address)
+    }
+
+    /// Where the control API answers.
+    pub fn control_address(&self) -> SocketAddr {
+        self.facts.control
+    }
+
+    /// Everybody's health now.
+    pub fn view(&self) -> Arc<HealthView> {
+        Arc::clone(&self.facts.board.load().health)
+    }
+
+    /// Sets values from outside.
+    pub fn health(&self) -> HealthHandle {
+        HealthHandle { orders: self.orders.clone() }
+    }
+
+    /// What happened, for readers that come and go.
+    pub fn journal(&self) -> &Arc<Journal> {
+        &self.facts.journal
+    }
+
+    /// Attempts that a destination has served and that came to [`crate::OutcomeClass::Ok`].
+    pub fn served(&self, slot: model::id::Slot) -> u64 {
+        self.facts.board.count(slot, crate::OutcomeClass::Ok)
+    }
+
+    /// Reads the file again: all or nothing. Says what changed.
+    pub fn reload(&self) -> Result<String, ReloadError> {
+        self.reloader().reload()
+    }
+
+    /// The right to reload, for another thread.
+    pub fn reloader(&self) -> Reloader {
+        Reloader { orders: self.orders.clone() }
+    }
+
+    /// Takes another configuration over: all or nothing. Custom parts registered with the new one replace those of the
+    /// same name only at a restart; what was registered at the start stays.
+    pub fn reconfigure(&self, lazaret: Lazaret) -> Result<String, ReloadError> {
+        ask(&self.orders, |reply| Order::Reconfigure(Box::new(lazaret), reply))
+    }
+
+    /// Opens log files anew, after somebody has moved them away.
+    pub fn reopen_logs(&self) {
+        // A proxy that has ended has no logs.
+        let _ = self.orders.send(Order::ReopenLogs);
+    }
+
+    /// Begins a planned stop: every node is reported unhealthy, then (after `drain.lead`) nothing more is accepted, and
+    /// what is in flight may end within `drain.grace`. Returns at once; [`Self::wait`] waits for the end.
+    pub fn begin_stop(&self) {
+        // One that has ended needs no stop.
+        let _ = self.orders.send(Order::Stop);
+    }
+
+    /// A planned stop, whole.
+    pub fn stop(self) {
+        self.begin_stop();
+        self.wait();
+    }
+
+    /// Waits for the end.
+    pub fn wait(mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A control thread that panicked has ended, too.
+            let _ = thread.join();
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+/// Reloads a running proxy. Cheap to clone.
+#[derive(Clone)]
+pub struct Reloader {
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Reloader {
+    /// See [`Running::reload`].
+    pub fn reload(&self) -> Result<String, ReloadError> {
+        ask(&self.orders, Order::Reload)
+    }
+}
+
+fn ask(
+    orders: &mpsc::UnboundedSender<Order>,
+    order: impl FnOnce(SyncSender<Result<String, ReloadError>>) -> Order,
+) -> Result<String, ReloadError> {
+    let (reply, answer) = sync_channel(1);
+    orders.send(order(reply)).map_err(|_| ReloadError::Stopping)?;
+    answer.recv().map_err(|_| ReloadError::Stopping)?
+}
+
+/// Sets the two values of destinations from outside: for programs that know more than any check. Cheap to clone.
+#[derive(Clone)]
+pub struct HealthHandle {
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl HealthHandle {
+    /// Sets the active value. It stands until the next probe says otherwise.
+    pub fn set_active(&self, destination: &DestinationKey, health: Health) {
+        self.set(destination, CheckKind::Active, health, None);
+    }
+
+    /// Sets the passive value. An Unhealthy one becomes Unknown again after `reactivation`, or after the cluster's
+    /// period.
+    pub fn set_passive(&self, destination: &DestinationKey, health: Health, reactivation: Option<Duration>) {
+        self.set(destination, CheckKind::Passive, health, reactivation);
+    }
+
+    /// Traffic sees the value when this returns. Unknown destinations, and those whose check is off, are left alone.
+    fn set(&self, destination: &DestinationKey, check: CheckKind, health: Health, reactivation: Option<Duration>) {
+        let (reply, answer) = sync_channel(1);
+        let set = HealthSet { destination: destination.clone(), check, health, reactivation };
+        if self.orders.send(Order::SetHealth(set, reply)).is_ok() {
+            // A proxy that ends meanwhile has no values to set.
+            let _ = answer.recv();
+        }
+    }
+}
