@@ -1,2 +1,40 @@
-//! House rules, tests, benches, set-up.
-fn main() {}
+//! The project's own tools: `cargo xtask tidy | test | bench | setup`.
+//!
+//! `test` is the one test command, for people and for CI alike: it installs what is missing, builds once, and runs every
+//! check and every test. See docs/testing.md and docs/performance.md.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod counts;
+mod run;
+mod setup;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch() -> Result<ExitCode> {
+    let mut words = std::env::args().skip(1);
+    let command = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    std::env::set_current_dir(run::root()?)?;
+    match (command.as_str(), rest.as_slice()) {
+        ("tidy", []) => tidy::tidy(),
+        ("test", []) => test::test(),
+        ("setup", []) => setup::setup(setup::Purpose::All),
+        ("bench", options) => bench::bench(options),
+        (_, _) => bail!("usage: cargo xtask tidy | test | setup | bench [options, see docs/performance.md]"),
+    }
+}

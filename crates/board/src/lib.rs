@@ -20,7 +20,7 @@
 //! minute costs, and no failure is ever lost, only its details.
 //!
 //! The crate is generic over the snapshot `S` and knows nothing of requests. `tests/loom.rs` checks the protocols under
-//! every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p board --test loom --release`.
+//! every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p board --test loom --target-dir target/loom`.
 #![forbid(unsafe_code)]
 
 mod budget;

@@ -1,7 +1,7 @@
 //! Every interleaving (up to three preemptions) of the protocols between threads.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p board --test loom --release`, also a part of `cargo xtask test`. Without
-//! `--cfg loom` there is nothing in this file.
+//! `RUSTFLAGS="--cfg loom" cargo test -p board --test loom --target-dir target/loom`, also a part of `cargo xtask test`.
+//! Without `--cfg loom` there is nothing in this file.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
