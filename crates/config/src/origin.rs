@@ -1,7 +1,6 @@
 //! Where each value of the effective configuration came from.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::raw::path::Path;
@@ -84,9 +83,14 @@ impl Origins {
         self.set.get(path).map_or(Origin::Default(self.defaults), |(origin, _)| origin.clone())
     }
 
-    /// The same in words: `lazaret.yaml:12`, `default (native)`.
-    pub fn describe(&self, path: &Path) -> impl fmt::Display {
-        match self.of(path) {
+    /// Whether the file (or the command line) sets `path`.
+    pub fn is_set(&self, path: &Path) -> bool {
+        self.set.contains_key(path)
+    }
+
+    /// An origin in words: `lazaret.yaml:12`, `default (native)`.
+    pub fn describe(&self, origin: &Origin) -> String {
+        match origin {
             Origin::File { line } => format!("{}:{line}", self.file),
             Origin::Metadata { line } => format!("metadata, {}:{line}", self.file),
             Origin::HealthDefaults { line } => format!("health_defaults, {}:{line}", self.file),

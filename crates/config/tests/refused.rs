@@ -26,6 +26,11 @@ fn rhi_files_are_refused_with_every_mistake_in_its_place() {
 }
 
 #[test]
+fn yarp_files_are_refused_with_every_mistake_in_its_place() {
+    golden::check("yarp.txt", |_, input| refused(input.as_bytes(), FileKind::Auto).render(Style::Plain));
+}
+
+#[test]
 fn an_empty_file_is_an_error_and_not_no_routes() {
     for text in ["", " \n", "\u{feff}", "# a comment\n", "---\n", "null", "{}", "~"] {
         let report = refused(text.as_bytes(), FileKind::Native);

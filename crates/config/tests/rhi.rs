@@ -44,6 +44,11 @@ fn the_documented_sections_read_as_one_file() {
 }
 
 #[test]
+fn the_commented_example_reads() {
+    assert_eq!(read(include_str!("../../../examples/rhi.yaml")).vips.len(), 2);
+}
+
+#[test]
 fn three_keys_are_enough() {
     let config = read("interface: rhi0\nvips:\n  - {address: fd00::1, upstreams: [api]}\n");
     assert_eq!(config.poll_interval, Duration::from_secs(3));

@@ -1,8 +1,126 @@
 //! What is valid and still worth a word: judged on the resolved configuration, so that every format is judged alike.
 
-use model::config::Config;
+use std::time::Duration;
 
+use model::address::Scheme;
+use model::cluster::{Cluster, Compat, Verify};
+use model::config::Config;
+use model::passive::PassivePolicy;
+use model::route::RouteAction;
+
+use crate::raw::path::Path;
 use crate::raw::section::Reading;
+use crate::report::Diagnostic;
+use crate::timespan;
 
 /// Notes all warnings.
-pub fn look(_r: &mut Reading<'_>, _config: &Config) {}
+pub fn look(r: &mut Reading<'_>, config: &Config) {
+    if config.listeners.is_empty() {
+        note(r, &Path::root(), Diagnostic::warning("there is no listener: nobody can connect"));
+    }
+    if !config.control.address.ip().is_loopback() {
+        let what = format!("the control API listens on {}", config.control.address);
+        let place = Path::of(["control", "address"]);
+        note(r, &place, Diagnostic::alarm(what).label("whoever reaches it may read everything"));
+    }
+    for cluster in &config.clusters {
+        let path = Path::of(["clusters", cluster.id.as_str()]);
+        reach(r, config, cluster, &path);
+        checks(r, cluster, &path);
+        max_fails(r, cluster, &path);
+        time(r, config, cluster, &path);
+        let is_tls = cluster.destinations.iter().any(|d| d.address.scheme == Scheme::Https);
+        if cluster.tls.verify == Verify::DangerousNone && is_tls {
+            let what = format!("cluster `{}` verifies no certificates", cluster.id);
+            let place = path.join("tls").join("verify");
+            note(r, &place, Diagnostic::alarm(what).label("anybody can answer in a destination's place"));
+        }
+    }
+}
+
+fn note(r: &mut Reading<'_>, path: &Path, diagnostic: Diagnostic) {
+    let span = r.origins.span_of(path);
+    r.note(span, diagnostic);
+}
+
+/// Traffic has to get to the cluster and into it.
+fn reach(r: &mut Reading<'_>, config: &Config, cluster: &Cluster, path: &Path) {
+    let id = &cluster.id;
+    let leads_here = |action: &RouteAction| match action {
+        RouteAction::Cluster(Some(named)) => named == id,
+        RouteAction::Cluster(None)
+        | RouteAction::Respond { .. }
+        | RouteAction::Redirect { .. }
+        | RouteAction::Deny(_) => false,
+    };
+    if !config.routes.iter().any(|route| leads_here(&route.action)) {
+        note(r, path, Diagnostic::warning(format!("no route leads to cluster `{id}`")));
+    }
+    if cluster.destinations.is_empty() {
+        let what = format!("cluster `{id}` has no destinations");
+        note(r, path, Diagnostic::warning(what).label("its requests are answered with 503"));
+    } else if cluster.destinations.iter().all(|destination| destination.weight == 0) {
+        let what = format!("every destination of cluster `{id}` has weight 0");
+        note(r, path, Diagnostic::warning(what).label("its requests are answered with 503"));
+    }
+}
+
+fn checks(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
+    if cluster.health_check.active.is_none() && cluster.health_check.passive.is_none() {
+        let what = format!("cluster `{}` has no check", cluster.id);
+        let diagnostic = Diagnostic::warning(what).label("RHI cannot see it fail");
+        note(r, path, diagnostic.help("turn on `health_check.active`"));
+    }
+}
+
+/// nginx counts an answer with a listed status only when another attempt follows.
+fn max_fails(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
+    let passive = cluster.health_check.passive.as_ref();
+    let mut policies = passive.iter().flat_map(|passive| &passive.policies);
+    let has_policy = policies.any(|policy| matches!(policy, PassivePolicy::MaxFails(_)));
+    let is_counted = |status: &&u16| (500..=599).contains(*status) || **status == 429;
+    let statuses: Vec<_> = cluster.retry.conditions.statuses.iter().filter(is_counted).collect();
+    if cluster.retry.attempts == 1
+        && (has_policy || cluster.compat == Compat::Nginx)
+        && let [first, ..] = statuses.as_slice()
+        && r.origins.is_set(&path.join("retry").join("conditions"))
+    {
+        let what = format!("http_{first} is listed and there is one attempt only");
+        let place = path.join("retry").join("attempts");
+        let label = match cluster.compat {
+            Compat::Nginx => "nginx never counts it then",
+            Compat::None | Compat::Yarp => "nginx never counts it then; here it is counted all the same",
+        };
+        note(r, &place, Diagnostic::warning(what).label(label).help("set `attempts: 2` or more"));
+    }
+    for destination in cluster.destinations.iter().filter(|d| d.max_fails.is_some() && !has_policy) {
+        let place = path.join("destinations").join(destination.id.as_str());
+        let what = format!("`max_fails` of destination `{}` has no effect", destination.id);
+        let help = "list MaxFails among the `policies` of `health_check.passive`";
+        note(r, &place, Diagnostic::warning(what).help(help));
+    }
+}
+
+/// All attempts together should end before the client does.
+fn time(r: &mut Reading<'_>, config: &Config, cluster: &Cluster, path: &Path) {
+    let retry = &cluster.retry;
+    let Some(per_try) = retry.per_try_timeout else { return };
+    let worst = cluster.timeouts.connect.saturating_add(per_try.saturating_mul(u32::from(retry.attempts)));
+    let mut limits: Vec<(String, Duration)> = Vec::new();
+    if let Some(client) = retry.client_timeout {
+        let left = 100u32.saturating_sub(u32::from(retry.network_margin_percent));
+        limits.push(("client_timeout less network_margin".to_owned(), client / 100 * left));
+    }
+    for route in &config.routes {
+        if route.action == RouteAction::Cluster(Some(cluster.id.clone()))
+            && let Some(timeout) = route.timeout
+        {
+            limits.push((format!("timeout of route `{}`", route.id), timeout));
+        }
+    }
+    for (name, limit) in limits.into_iter().filter(|(_, limit)| worst > *limit) {
+        let what = format!("connect + attempts x per_try_timeout is {}", timespan::format(worst));
+        let label = format!("longer than the {name}, {}", timespan::format(limit));
+        note(r, &path.join("retry"), Diagnostic::warning(what).label(label));
+    }
+}

@@ -1,11 +1,11 @@
 //! The native format, from its root down.
 
 mod active;
-mod affinity;
+pub mod affinity;
 mod cluster;
-mod control;
+pub mod control;
 mod destination;
-mod listener;
+pub mod listener;
 mod passive;
 mod retry;
 mod route;
@@ -25,7 +25,7 @@ use crate::raw::section::{Field, Reading, Section};
 use crate::raw::{Node, Value};
 
 /// What sections further down need to know.
-struct Context<'a> {
+pub struct Context<'a> {
     names: &'a PolicyNames,
     defaults: Defaults,
     transport_failure_rate: TransportFailureRate,

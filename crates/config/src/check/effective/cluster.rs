@@ -1,0 +1,103 @@
+//! Clusters, written down.
+
+use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
+use model::balancing::LoadBalancing;
+use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
+use model::retry::{NonIdempotent, RetryRules};
+
+use super::{Writer, bytes, destination, health, optional, quoted, span};
+use crate::check::facts;
+use crate::timespan;
+
+/// Writes one cluster.
+pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
+    let facts = facts::of_cluster(cluster);
+    let compat = match cluster.compat {
+        Compat::None => "none",
+        Compat::Yarp => "yarp",
+        Compat::Nginx => "nginx",
+    };
+    w.value("compat", compat.to_owned());
+    w.value(
+        "load_balancing",
+        match &cluster.load_balancing {
+            LoadBalancing::PowerOfTwoChoices => "PowerOfTwoChoices".to_owned(),
+            LoadBalancing::RoundRobin => "RoundRobin".to_owned(),
+            LoadBalancing::LeastRequests => "LeastRequests".to_owned(),
+            LoadBalancing::Random => "Random".to_owned(),
+            LoadBalancing::FirstAlphabetical => "FirstAlphabetical".to_owned(),
+            LoadBalancing::Custom(name) => quoted(name.as_str()),
+        },
+    );
+    match &cluster.session_affinity {
+        None => w.value("session_affinity", "null".to_owned()),
+        Some(session) => w.block("session_affinity", |w| affinity(w, session)),
+    }
+    w.block("health_check", |w| health::write(w, &cluster.health_check, &facts));
+    w.block("retry", |w| retry(w, &cluster.retry));
+    let timeouts = &cluster.timeouts;
+    w.block("timeouts", |w| {
+        w.value("connect", timespan::format(timeouts.connect));
+        w.value("idle", timespan::format(timeouts.idle));
+        w.value("pool_idle", timespan::format(timeouts.pool_idle));
+        w.value("pool_size", timeouts.pool_size.map_or_else(|| "none".to_owned(), |n| n.to_string()));
+    });
+    let tls = &cluster.tls;
+    w.block("tls", |w| {
+        w.value("ca", optional(tls.ca.as_ref().map(|path| path.display().to_string()).as_deref()));
+        w.value("server_name", optional(tls.server_name.as_deref()));
+        let verify = match tls.verify {
+            Verify::Full => "full",
+            Verify::DangerousNone => "none",
+        };
+        w.value("verify", verify.to_owned());
+    });
+    let host = match cluster.host {
+        UpstreamHost::Destination => "destination",
+        UpstreamHost::Original => "original",
+    };
+    w.value("host", host.to_owned());
+    let metadata: Vec<_> =
+        cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
+    w.value("metadata", format!("{{{}}}", metadata.join(", ")));
+    w.map("destinations", &cluster.destinations, |one| one.id.as_str(), |w, one| destination::write(w, one, &facts));
+}
+
+fn affinity(w: &mut Writer<'_>, affinity: &SessionAffinity) {
+    let policy = match affinity.policy {
+        AffinityPolicy::HashCookie => "HashCookie",
+    };
+    w.value("policy", policy.to_owned());
+    let failure = match affinity.failure_policy {
+        AffinityFailurePolicy::Redistribute => "Redistribute",
+        AffinityFailurePolicy::Return503Error => "Return503Error",
+    };
+    w.value("failure_policy", failure.to_owned());
+    w.value("key_name", quoted(&affinity.key_name));
+    let cookie = &affinity.cookie;
+    w.block("cookie", |w| {
+        w.value("path", quoted(&cookie.path));
+        w.value("domain", optional(cookie.domain.as_deref()));
+        w.value("http_only", cookie.http_only.to_string());
+        w.value("secure", cookie.secure.to_string());
+        w.value("same_site", optional(cookie.same_site.as_deref()));
+        w.value("max_age", span(cookie.max_age));
+    });
+}
+
+fn retry(w: &mut Writer<'_>, retry: &RetryRules) {
+    let conditions = &retry.conditions;
+    let named =
+        [("error", conditions.error), ("timeout", conditions.timeout), ("invalid_header", conditions.invalid_header)];
+    let words = named.iter().filter(|(_, is_on)| *is_on).map(|(word, _)| (*word).to_owned());
+    let words: Vec<_> = words.chain(conditions.statuses.iter().map(|status| format!("http_{status}"))).collect();
+    w.value("conditions", format!("[{}]", words.join(", ")));
+    w.value("attempts", retry.attempts.to_string());
+    w.value("per_try_timeout", span(retry.per_try_timeout));
+    w.value("non_idempotent", (retry.non_idempotent == NonIdempotent::Always).to_string());
+    let key = if retry.non_idempotent == NonIdempotent::WithKey { "trusted" } else { "ignored" };
+    w.value("idempotency_key", key.to_owned());
+    w.value("replay", bytes(retry.replay));
+    w.value("client_timeout", span(retry.client_timeout));
+    w.value("network_margin", format!("{}%", retry.network_margin_percent));
+}

@@ -1,0 +1,22 @@
+//! Destinations, written down, each with the URL it is probed at.
+
+use model::destination::Destination;
+
+use super::{Writer, optional, quoted};
+use crate::check::facts::ClusterFacts;
+use crate::timespan;
+
+/// Writes one destination.
+pub fn write(w: &mut Writer<'_>, destination: &Destination, facts: &ClusterFacts) {
+    w.value("address", quoted(&destination.address.to_string()));
+    w.value("health", optional(destination.health.as_ref().map(ToString::to_string).as_deref()));
+    if let Some(probe) = facts.probes.iter().find(|probe| probe.destination == destination.id.as_str()) {
+        w.comment(&format!("probed at {}", probe.url));
+    }
+    w.value("host", optional(destination.host.as_deref()));
+    w.value("weight", destination.weight.to_string());
+    if let Some(rule) = destination.max_fails {
+        w.value("max_fails", rule.max_fails.to_string());
+        w.value("fail_timeout", timespan::format(rule.fail_timeout));
+    }
+}

@@ -1,0 +1,77 @@
+//! Routes, written down.
+
+use model::route::{CaseRule, HostKind, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
+
+use super::{Writer, bytes, list, optional, quoted, span};
+
+/// Writes one route.
+pub fn write(w: &mut Writer<'_>, route: &Route) {
+    w.block("match", |w| matcher(w, &route.matcher));
+    w.value("order", route.order.to_string());
+    match &route.action {
+        RouteAction::Cluster(Some(id)) => w.value("cluster", quoted(id.as_str())),
+        RouteAction::Cluster(None) => w.value("cluster", "null".to_owned()),
+        RouteAction::Respond { status, body } => w.block("respond", |w| {
+            w.value("status", status.to_string());
+            w.value("body", quoted(body));
+        }),
+        RouteAction::Redirect { to, status } => w.block("redirect", |w| {
+            w.value("to", quoted(to));
+            w.value("status", status.to_string());
+        }),
+        RouteAction::Deny(status) => w.value("deny", status.to_string()),
+    }
+    w.value("timeout", span(route.timeout));
+    w.value(
+        "max_request_body",
+        match route.max_request_body {
+            None => "null".to_owned(),
+            Some(None) => "none".to_owned(),
+            Some(Some(limit)) => bytes(limit),
+        },
+    );
+}
+
+fn matcher(w: &mut Writer<'_>, matcher: &RouteMatch) {
+    let hosts: Vec<_> = matcher
+        .hosts
+        .iter()
+        .map(|host| {
+            let wildcard = match host.kind {
+                HostKind::Exact => "",
+                HostKind::Wildcard => "*.",
+            };
+            let name = if host.name.contains(':') { format!("[{}]", host.name) } else { host.name.clone() };
+            let port = host.port.map(|port| format!(":{port}")).unwrap_or_default();
+            format!("{wildcard}{name}{port}")
+        })
+        .collect();
+    w.value("hosts", list(hosts.iter().map(String::as_str)));
+    w.value("path", optional(matcher.path.as_ref().map(ToString::to_string).as_deref()));
+    w.value("methods", list(matcher.methods.iter().map(String::as_str)));
+    w.value("headers", rules(&matcher.headers));
+    w.value("query", rules(&matcher.query));
+}
+
+fn rules(rules: &[ValueRule]) -> String {
+    let written: Vec<_> = rules
+        .iter()
+        .map(|rule| {
+            let mode = match rule.mode {
+                ValueMode::Exact => "exact",
+                ValueMode::Prefix => "prefix",
+                ValueMode::Contains => "contains",
+                ValueMode::NotContains => "not_contains",
+                ValueMode::Exists => "exists",
+                ValueMode::NotExists => "not_exists",
+            };
+            let case = match rule.case {
+                CaseRule::Ignore => "ignore",
+                CaseRule::Sensitive => "sensitive",
+            };
+            let values = list(rule.values.iter().map(String::as_str));
+            format!("{{name: {}, values: {values}, mode: {mode}, case: {case}}}", quoted(&rule.name))
+        })
+        .collect();
+    format!("[{}]", written.join(", "))
+}

@@ -1,0 +1,107 @@
+//! `Clusters`: destinations and the policies over them.
+
+use model::cluster::{Cluster, Compat, UpstreamHost, UpstreamTls, Verify};
+use model::id::ClusterId;
+use model::timeouts::Timeouts;
+
+use super::ignored::{self, alarm, warning};
+use super::metadata::Metadata;
+use super::{Context, Flag, affinity, destination, each, health};
+use crate::raw::section::{Field, Reading, Section};
+use crate::report::Diagnostic;
+use crate::resolve::policy;
+
+/// Resolves one cluster.
+pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<Cluster> {
+    let mut s = field.section(r)?;
+    let compats = [("none", Compat::None), ("yarp", Compat::Yarp), ("nginx", Compat::Nginx)];
+    let compat = s.take_filled(r, "Compat", "compat").and_then(|f| f.word(r, &compats)).unwrap_or_default();
+    let load_balancing = s.take_filled(r, "LoadBalancingPolicy", "load_balancing");
+    let load_balancing = load_balancing.and_then(|f| policy::balancing(r, &f, context.names)).unwrap_or_default();
+    let session_affinity = s.take_as(r, "SessionAffinity", "session_affinity").and_then(|f| affinity::resolve(r, &f));
+    let metadata = s.take_as(r, "Metadata", "metadata");
+    let metadata = Metadata::read(r, metadata.as_ref());
+    let health_check = s.take_as(r, "HealthCheck", "health_check").and_then(|f| f.section(r));
+    let health_check = health::resolve(r, context, health_check, &metadata);
+    let tls = http_client(r, &mut s);
+    let timeouts = http_request(r, &mut s, context.defaults.timeouts);
+    let destinations = each(r, &mut s, "Destinations", "destinations", destination::resolve);
+    s.take(r, "ClusterId");
+    s.finish(r);
+    metadata.name_strangers(r);
+    Some(Cluster {
+        id: ClusterId::from(field.name.as_str()),
+        compat,
+        load_balancing,
+        session_affinity,
+        health_check,
+        retry: context.defaults.retry.clone(),
+        timeouts,
+        tls,
+        host: UpstreamHost::Destination,
+        metadata: metadata.into_texts(),
+        destinations,
+    })
+}
+
+fn http_client(r: &mut Reading<'_>, s: &mut Section<'_>) -> UpstreamTls {
+    let mut tls = UpstreamTls::default();
+    let Some(mut client) = s.take_as(r, "HttpClient", "tls").and_then(|f| f.section(r)) else {
+        return tls;
+    };
+    if client.take_flag(r, "DangerousAcceptAnyServerCertificate", "verify", Flag::Off) == Flag::On {
+        tls.verify = Verify::DangerousNone;
+    }
+    if let Some(field) = client.take_filled(r, "MaxConnectionsPerServer", "max_connections")
+        && field.whole(r, 1..=i64::from(i32::MAX)).is_some()
+    {
+        let diagnostic = Diagnostic::alarm("`MaxConnectionsPerServer` is not honoured");
+        r.note(field.key_span, diagnostic.label("destinations get as many connections as there are requests"));
+    }
+    ignored::name(
+        r,
+        &mut client,
+        &[
+            warning("SslProtocols", "TLS 1.2 and 1.3 are used", &[]),
+            warning("EnableMultipleHttp2Connections", "HTTP/1.1 is used", &["true", "false"]),
+            warning("RequestHeaderEncoding", "header bytes pass unchanged", &[]),
+            warning("ResponseHeaderEncoding", "header bytes pass unchanged", &[]),
+            alarm("WebProxy", "destinations are reached directly, past the proxy", &[]),
+        ],
+    );
+    client.finish(r);
+    tls
+}
+
+fn http_request(r: &mut Reading<'_>, s: &mut Section<'_>, default: Timeouts) -> Timeouts {
+    let mut timeouts = default;
+    let Some(mut request) = s.take_as(r, "HttpRequest", "timeouts").and_then(|f| f.section(r)) else {
+        return timeouts;
+    };
+    if let Some(idle) = request.take_filled(r, "ActivityTimeout", "idle").and_then(|f| f.duration(r)) {
+        timeouts.idle = idle;
+    }
+    let exact = request.take_filled(r, "VersionPolicy", "version_policy");
+    let exact = exact.and_then(|f| f.word(r, &VERSION_POLICIES)).unwrap_or(Flag::Off);
+    if let Some(field) = request.take_filled(r, "Version", "version") {
+        match field.node.scalar().unwrap_or_default() {
+            "1.1" | "1" => {}
+            "1.0" => r.warn(field.node.span, "HTTP/1.1 is used towards destinations, not 1.0"),
+            "2" | "2.0" | "3" | "3.0" if exact == Flag::On => {
+                r.warn(field.node.span, "HTTP/1.1 is used towards destinations, though another version is demanded");
+            }
+            "2" | "2.0" | "3" | "3.0" => {}
+            other => {
+                let what = format!("`{}` cannot be `{other}`", field.name);
+                field.refuse(r, what, "expected 1.0, 1.1, 2 or 3");
+            }
+        }
+    }
+    let buffering = [warning("AllowResponseBuffering", "responses are passed on as they come", &["false"])];
+    ignored::name(r, &mut request, &buffering);
+    request.finish(r);
+    timeouts
+}
+
+const VERSION_POLICIES: [(&str, Flag); 3] =
+    [("RequestVersionOrLower", Flag::Off), ("RequestVersionOrHigher", Flag::On), ("RequestVersionExact", Flag::On)];

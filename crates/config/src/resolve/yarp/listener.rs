@@ -1,0 +1,136 @@
+//! Where a YARP host listens: `Kestrel:Endpoints`, else `Urls`, else port 5000 of the loopback.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use model::address::{Scheme, Url};
+use model::id::ListenerId;
+use model::listener::{Listener, SelfCheck};
+
+use super::Context;
+use super::ignored::{self, alarm, warning};
+use crate::defaults::YARP_LISTENER;
+use crate::origin::Origin;
+use crate::raw::path::Path;
+use crate::raw::section::{Field, Reading, Section};
+use crate::report::Diagnostic;
+use crate::resolve::native;
+use crate::source::Span;
+
+/// Reads the endpoints of the file.
+pub fn resolve(r: &mut Reading<'_>, s: &mut Section<'_>, context: &Context<'_>) -> Vec<Listener> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let urls = s.take_filled(r, "Urls", "listeners");
+    if let Some(mut kestrel) = s.take_as(r, "Kestrel", "listeners").and_then(|field| field.section(r)) {
+        if let Some(mut endpoints) = kestrel.take(r, "Endpoints").and_then(|field| field.section(r)) {
+            for field in endpoints.take_all(r) {
+                wanted.extend(endpoint(r, &field));
+            }
+        }
+        ignored::name(
+            r,
+            &mut kestrel,
+            &[
+                warning("Limits", "the limits of a YARP host's defaults hold", &[]),
+                warning("EndpointDefaults", "only what each endpoint says itself holds", &[]),
+                warning("Certificates", "there are no TLS listeners yet", &[]),
+            ],
+        );
+        kestrel.finish(r);
+    }
+    if wanted.is_empty()
+        && let Some(field) = urls
+        && let Some(text) = field.text(r)
+    {
+        for (index, url) in text.split(';').map(str::trim).filter(|url| !url.is_empty()).enumerate() {
+            let name = if index == 0 { "http".to_owned() } else { format!("http{}", index + 1) };
+            wanted.push(Wanted { name, url: url.to_owned(), span: field.node.span });
+        }
+    }
+    if wanted.is_empty() {
+        let address = YARP_LISTENER.parse().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 5000)));
+        return vec![listener("http", address, context)];
+    }
+    let listeners = bind_all(r, &wanted, context);
+    native::listener::refuse_shared_addresses(r, &listeners);
+    listeners
+}
+
+struct Wanted {
+    name: String,
+    url: String,
+    span: Span,
+}
+
+fn endpoint(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Wanted> {
+    let mut s = field.section(r)?;
+    let url = match s.take_filled(r, "Url", "address") {
+        Some(url) => url.text(r).map(|text| (text.to_owned(), url.node.span)),
+        None => {
+            r.error(field.key_span, format!("endpoint `{}` has no address", field.name), "expected `Url`");
+            None
+        }
+    };
+    ignored::name(
+        r,
+        &mut s,
+        &[
+            alarm("ClientCertificateMode", "clients without certificate get in", &["NoCertificate"]),
+            warning("Protocols", "HTTP/1.1 is served", &["Http1", "Http1AndHttp2", "Http1AndHttp2AndHttp3"]),
+            warning("Certificate", "there are no TLS listeners yet", &[]),
+            warning("SslProtocols", "there are no TLS listeners yet", &[]),
+            warning("Sni", "there are no TLS listeners yet", &[]),
+        ],
+    );
+    s.finish(r);
+    let (url, span) = url?;
+    Some(Wanted { name: field.name.clone(), url, span })
+}
+
+/// A listener for each plain URL. A TLS one is named and left out, unless nothing else would be left.
+fn bind_all(r: &mut Reading<'_>, wanted: &[Wanted], context: &Context<'_>) -> Vec<Listener> {
+    let is_tls = |wanted: &&Wanted| wanted.url.to_ascii_lowercase().starts_with("https:");
+    let is_all_tls = wanted.iter().all(|wanted| is_tls(&wanted));
+    let mut listeners = Vec::new();
+    for one in wanted {
+        if is_tls(&one) {
+            let message = format!("nobody listens on {}: TLS listeners are not supported yet", one.url);
+            let diagnostic = if is_all_tls { Diagnostic::error(message) } else { Diagnostic::warning(message) };
+            r.note(one.span, diagnostic.label("expected http://"));
+            continue;
+        }
+        let Some(address) = socket_address(r, one) else { continue };
+        let path = Path::of(["listeners", one.name.as_str(), "address"]);
+        let origin = Origin::File { line: r.line(one.span) };
+        r.origins.record(path, origin, one.span);
+        listeners.push(listener(&one.name, address, context));
+    }
+    listeners
+}
+
+fn socket_address(r: &mut Reading<'_>, wanted: &Wanted) -> Option<SocketAddr> {
+    let url = match Url::parse(&wanted.url) {
+        Ok(url) if url.scheme == Scheme::Http => url,
+        Ok(_) | Err(_) => {
+            let what = format!("`{}` is no address to listen on", wanted.url);
+            r.error(wanted.span, what, "expected http://host:port, host being *, localhost or an IP address");
+            return None;
+        }
+    };
+    let ip = match url.host.parse::<IpAddr>() {
+        Ok(ip) => ip,
+        Err(_) if url.host == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        // Kestrel takes any other name for "every address", and listens on both families with one socket.
+        Err(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    Some(SocketAddr::new(ip, url.port))
+}
+
+fn listener(name: &str, address: SocketAddr, context: &Context<'_>) -> Listener {
+    Listener {
+        id: ListenerId::from(name),
+        address,
+        limits: context.defaults.limits,
+        trusted_proxies: Vec::new(),
+        self_check: SelfCheck::Off,
+    }
+}
