@@ -6,6 +6,7 @@ use model::active::{ActiveCheck, ProbeRound};
 use model::available::Because;
 use model::cluster::{Cluster, UpstreamTls};
 use model::health::{Health, Switch};
+use model::random::Random;
 use model::time::Timestamp;
 use model::view::ClusterHealth;
 
@@ -38,14 +39,30 @@ pub(crate) struct ClusterState {
 }
 
 /// Probes of a cluster that are judged together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Round {
+    /// Jitter of its start.
+    pub(crate) random: Random,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) results: Vec<ProbeResult>,
     /// Another one is wanted as soon as this one is over.
     pub(crate) is_wanted_again: bool,
     pub(crate) early_at: Option<Timestamp>,
     pub(crate) is_next_early: bool,
+}
+
+impl Round {
+    /// No round yet.
+    pub(crate) fn new(random: Random) -> Self {
+        Self {
+            random,
+            started_at: None,
+            results: Vec::new(),
+            is_wanted_again: false,
+            early_at: None,
+            is_next_early: false,
+        }
+    }
 }
 
 /// How a destination's standing with traffic changed.

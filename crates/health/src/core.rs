@@ -14,7 +14,7 @@ use model::view::HealthView;
 use crate::cluster::ClusterState;
 use crate::effects::Effects;
 use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
-use crate::judge::{reactivate, set_active, set_passive};
+use crate::judge::{Changed, reactivate, set_active, set_passive};
 use crate::output::Output;
 use crate::passive::{Needs, PassivePolicy, PassiveState, Verdict};
 use crate::registry::Registry;
@@ -139,6 +139,23 @@ impl Core {
         self.clusters.iter().find(|one| one.config.id == *cluster).map_or(Needs::Nothing, |one| one.needs)
     }
 
+    /// Panics, in builds with debug assertions, when a value that the view shows differs from one made from scratch.
+    pub fn check_view(&mut self) {
+        let view = self.view();
+        for (cluster, shown) in self.clusters.iter().zip(&view.clusters) {
+            let (standings, is_panic) = cluster.select(&self.effects.timers);
+            let have: Vec<_> = shown.destinations.iter().map(|one| (one.is_available, one.because)).collect();
+            let want: Vec<_> = standings.iter().map(|one| (one.is_available, one.because)).collect();
+            debug_assert_eq!((have, shown.is_panic), (want, is_panic), "availability of {}", shown.id);
+            for destination in &cluster.destinations {
+                let status = destination.node_status(cluster.active(), cluster.passive(), self.is_draining);
+                debug_assert_eq!(destination.status, status, "status of {}", destination.key);
+            }
+            debug_assert_eq!(cluster.picture(&self.effects.timers), **shown);
+        }
+        debug_assert_eq!(view.clusters.len(), self.clusters.len());
+    }
+
     /// What was ignored so far.
     pub fn ignored(&self) -> Ignored {
         self.ignored
@@ -206,14 +223,18 @@ impl Core {
             return;
         };
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
+        let moved = schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
         let is_known = cluster.config.compat == Compat::None
             && cluster
                 .destinations
                 .get(place.destination)
                 .and_then(|destination| destination.traffic.ejected_at)
                 .is_some_and(|ejected_at| event.picked_at < ejected_at);
-        if cluster.passive() == Switch::Off || is_known {
+        let is_judged = cluster.passive() == Switch::On && !is_known;
+        if moved == Changed::Yes {
+            self.touch(place);
+        }
+        if !is_judged {
             return;
         }
         let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
@@ -308,19 +329,20 @@ impl Core {
         };
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
         let effects = &mut self.effects;
-        match set.check {
-            CheckKind::Active => {
-                if let Some(destination) = cluster.destinations.get_mut(place.destination) {
-                    set_active(destination, set.health, Cause::External, Evidence::default(), effects);
-                }
-            }
+        let changed = match set.check {
+            CheckKind::Active => match cluster.destinations.get_mut(place.destination) {
+                Some(destination) => set_active(destination, set.health, Cause::External, Evidence::default(), effects),
+                None => Changed::No,
+            },
             CheckKind::Passive => {
                 let evidence = Evidence::default();
                 let verdict = Verdict { health: set.health, evidence, reactivation: set.reactivation };
-                set_passive(cluster, place.destination, verdict, Cause::External, effects);
+                set_passive(cluster, place.destination, verdict, Cause::External, effects)
             }
+        };
+        if changed == Changed::Yes {
+            self.touch(place);
         }
-        self.touch(place);
     }
 
     fn drain_started(&mut self) {

@@ -9,6 +9,7 @@ use model::event::{Seen, Transition};
 use model::health::{Health, HealthPair, Switch};
 use model::id::{DestinationKey, Slot};
 use model::outcome::FailureKind;
+use model::random::Random;
 use model::time::Timestamp;
 use model::view::{Counter, DestinationHealth, NodeStatus};
 
@@ -23,6 +24,8 @@ pub(crate) struct DestinationState {
     pub(crate) key: DestinationKey,
     pub(crate) slot: Slot,
     pub(crate) config: Destination,
+    /// Jitter of its probes.
+    pub(crate) random: Random,
     pub(crate) health: HealthPair,
     pub(crate) probes: Probes,
     pub(crate) traffic: Traffic,
@@ -105,11 +108,12 @@ impl Recent {
 
 impl DestinationState {
     /// New: both values Unknown, taking traffic.
-    pub(crate) fn new(key: DestinationKey, slot: Slot, config: Destination) -> Self {
+    pub(crate) fn new(key: DestinationKey, slot: Slot, config: Destination, random: Random) -> Self {
         Self {
             key,
             slot,
             config,
+            random,
             health: HealthPair::default(),
             probes: Probes::default(),
             traffic: Traffic::default(),

@@ -22,8 +22,7 @@ pub(crate) struct Effects {
     pub(crate) now: Timestamp,
     /// Every deadline.
     pub(crate) timers: Timers,
-    /// Jitter comes from here.
-    pub(crate) random: Random,
+    seed: u64,
     /// Probes in flight.
     pub(crate) tickets: BTreeMap<Ticket, Slot>,
     /// The last event's number.
@@ -38,13 +37,22 @@ impl Effects {
         Self {
             now: Timestamp::ZERO,
             timers: Timers::default(),
-            random: Random::new(seed),
+            seed,
             tickets: BTreeMap::new(),
             revision: Revision::default(),
             outputs: VecDeque::new(),
             is_publish_due: false,
             next_ticket: 1,
         }
+    }
+
+    /// A generator of its own for each name, so that nobody's jitter depends on what happens to others.
+    pub(crate) fn random(&self, name: &str) -> Random {
+        // FNV-1a, 64 bits: well mixed by the generator's first step.
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        Random::new(self.seed ^ hash)
     }
 
     /// Notes an output.

@@ -17,7 +17,7 @@ use crate::effects::Effects;
 use crate::passive::{DEFAULT_REACTIVATION, Verdict};
 use crate::timers::TimerKey;
 
-/// Writes an active value. Returns whether it changed.
+/// Writes an active value.
 pub(crate) fn set_active(
     destination: &mut DestinationState,
     health: Health,
@@ -35,7 +35,7 @@ pub(crate) fn set_active(
     Changed::Yes
 }
 
-/// Writes a passive value and sets or clears the reactivation that belongs to it. Returns whether it changed.
+/// Writes a passive value and sets or clears the reactivation that belongs to it.
 pub(crate) fn set_passive(
     cluster: &mut ClusterState,
     index: usize,
@@ -71,18 +71,15 @@ pub(crate) fn set_passive(
     }
     if is_new {
         write(destination, CheckKind::Passive, health, cause, evidence, effects);
-        Changed::Yes
-    } else {
-        // A newer ejection of one that is out already: only its end has moved.
-        effects.note_fact();
-        Changed::No
     }
+    // A newer ejection of one that is out already only moves its end.
+    if is_new || health == Health::Unhealthy { Changed::Yes } else { Changed::No }
 }
 
 /// The reactivation period is over.
-pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effects) -> Changed {
+pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effects) {
     if destination.health.passive != Health::Unhealthy {
-        return Changed::No;
+        return;
     }
     for (_, policy) in &mut destination.traffic.policies {
         policy.on_reactivated(effects.now);
@@ -91,7 +88,6 @@ pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effec
     destination.traffic.has_failed = false;
     destination.traffic.is_unproven = true;
     write(destination, CheckKind::Passive, Health::Unknown, Cause::Reactivation, Evidence::default(), effects);
-    Changed::Yes
 }
 
 /// Sets a value to Unknown because its check is off or its server is another one.
@@ -101,7 +97,7 @@ pub(crate) fn forget(destination: &mut DestinationState, check: CheckKind, cause
     }
 }
 
-/// Whether a value changed.
+/// Whether anything changed that the view shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
     Yes,

@@ -103,7 +103,7 @@ impl Reload<'_> {
             active_policy: None,
             available_policy: available::build(&config.health_check.available_destinations_policy, self.registry),
             destinations: Vec::new(),
-            round: Round::default(),
+            round: Round::new(self.effects.random(config.id.as_str())),
             needs: Needs::Nothing,
             is_panic: false,
             picture: Arc::new(model::view::ClusterHealth {
@@ -134,7 +134,7 @@ impl Reload<'_> {
         let is_rescheduled = self.reschedule(cluster, &before);
         if is.active.is_none() {
             self.effects.timers.cancel(TimerKey::Round(cluster.number));
-            cluster.round = Round::default();
+            cluster.round = Round::new(cluster.round.random.clone());
         }
         let new = self.match_destinations(cluster);
         let mut first = Vec::new();
@@ -206,7 +206,7 @@ impl Reload<'_> {
             }
         }
         self.effects.timers.cancel(TimerKey::Round(cluster.number));
-        cluster.round = Round::default();
+        cluster.round = Round::new(cluster.round.random.clone());
         true
     }
 
@@ -247,7 +247,8 @@ impl Reload<'_> {
         before: Option<DestinationState>,
     ) -> DestinationState {
         let key = DestinationKey::new(cluster.clone(), config.id.clone());
-        let mut state = DestinationState::new(key, self.slots.take(), config.clone());
+        let random = self.effects.random(&key.to_string());
+        let mut state = DestinationState::new(key, self.slots.take(), config.clone(), random);
         if let Some(mut before) = before {
             forget(&mut before, CheckKind::Active, Cause::AddressChanged, self.effects);
             forget(&mut before, CheckKind::Passive, Cause::AddressChanged, self.effects);

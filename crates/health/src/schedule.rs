@@ -24,6 +24,7 @@ use model::event::{Cause, Seen};
 use model::health::Health;
 use model::id::Slot;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::random::Random;
 use model::time::Timestamp;
 
 use crate::active::ProbeResult;
@@ -184,7 +185,8 @@ fn go_on(cluster: &mut ClusterState, index: usize, started_at: Timestamp, effect
     }
     let Some(check) = cluster.config.health_check.active.as_ref() else { return Vec::new() };
     let Some(destination) = cluster.destinations.get_mut(index) else { return Vec::new() };
-    let regular = (started_at + jittered(interval(check, destination.health.active), effects)).max(effects.now);
+    let interval = jittered(interval(check, destination.health.active), &mut destination.random);
+    let regular = (started_at + interval).max(effects.now);
     let last = destination.probes.last.filter(|last| last.at == effects.now).and_then(|last| last.failure);
     let early = early_time(check, last, destination.probes.early_at, effects.now);
     let is_early = destination.is_verdict_pending() && early < regular;
@@ -202,7 +204,7 @@ pub(crate) fn end_round(cluster: &mut ClusterState, effects: &mut Effects) -> Ve
     results.sort_by_key(|result| place(result.slot));
     let changed = apply(cluster, &results, effects);
     let Some(check) = cluster.config.health_check.active.as_ref() else { return changed };
-    let regular = (started_at + jittered(check.interval, effects)).max(effects.now + SHORTEST);
+    let regular = (started_at + jittered(check.interval, &mut cluster.round.random)).max(effects.now + SHORTEST);
     let pending = cluster.destinations.iter().filter(|one| one.is_verdict_pending());
     let refused = pending.clone().filter_map(|one| one.probes.last?.failure).find(|one| *one == FailureKind::Refused);
     let early = early_time(check, refused, cluster.round.early_at, effects.now);
@@ -219,16 +221,21 @@ pub(crate) fn end_round(cluster: &mut ClusterState, effects: &mut Effects) -> Ve
 }
 
 /// A live attempt ended. A refused or reset connection makes the next probe early, unless the verdict is in already.
-pub(crate) fn live_failure(cluster: &mut ClusterState, index: usize, outcome: &Outcome, effects: &mut Effects) {
+pub(crate) fn live_failure(
+    cluster: &mut ClusterState,
+    index: usize,
+    outcome: &Outcome,
+    effects: &mut Effects,
+) -> Changed {
     let failure = match (outcome.class, outcome.failure) {
         (OutcomeClass::ConnFail, failure) => failure,
         (OutcomeClass::AppFail, failure @ Some(FailureKind::Reset | FailureKind::Closed)) => failure,
-        _ => return,
+        _ => return Changed::No,
     };
-    let Some(check) = cluster.config.health_check.active.as_ref() else { return };
-    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let Some(check) = cluster.config.health_check.active.as_ref() else { return Changed::No };
+    let Some(destination) = cluster.destinations.get_mut(index) else { return Changed::No };
     if destination.health.active == Health::Unhealthy {
-        return;
+        return Changed::No;
     }
     let (timer, last_early, is_next_early) = match check.round {
         ProbeRound::Destination => {
@@ -243,18 +250,20 @@ pub(crate) fn live_failure(cluster: &mut ClusterState, index: usize, outcome: &O
     if effects.timers.at(timer).is_some_and(|regular| early < regular) {
         *is_next_early = true;
         effects.timers.set(timer, early);
-        effects.note_fact();
+        return Changed::Yes;
     }
+    Changed::No
 }
 
 /// The interval changed: the next probe comes within the shorter of both. Without a burst: a destination whose new time
 /// lies in the past gets a random one within the new interval.
 pub(crate) fn interval_changed(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
     let Some(check) = cluster.config.health_check.active.as_ref() else { return };
-    let Some(destination) = cluster.destinations.get(index) else { return };
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
     let (interval, now) = (interval(check, destination.health.active), effects.now);
-    let regular = destination.probes.last_started_at.unwrap_or(now) + jittered(interval, effects);
-    let by = if regular > now { regular } else { now + interval.mul_f64(effects.random.unit()) };
+    let random = &mut destination.random;
+    let regular = destination.probes.last_started_at.unwrap_or(now) + jittered(interval, random);
+    let by = if regular > now { regular } else { now + interval.mul_f64(random.unit()) };
     probe_by(cluster, index, by, effects);
 }
 
@@ -263,8 +272,8 @@ fn interval(check: &ActiveCheck, active: Health) -> Duration {
     interval.max(SHORTEST)
 }
 
-fn jittered(interval: Duration, effects: &mut Effects) -> Duration {
-    let factor = 1.0 - JITTER + 2.0 * JITTER * effects.random.unit();
+fn jittered(interval: Duration, random: &mut Random) -> Duration {
+    let factor = 1.0 - JITTER + 2.0 * JITTER * random.unit();
     // An interval of centuries would overflow; the timer saturates, so it may stay as it is.
     if interval > Duration::from_secs(u64::from(u32::MAX)) { interval } else { interval.mul_f64(factor) }
 }

@@ -86,7 +86,8 @@ impl PassivePolicy for YarpFailureRate {
         let evidence = Evidence {
             failed: Some(self.failed),
             total: Some(self.total),
-            limit: Some(self.options.rate_limit),
+            // A limit that is no number ejects at once and cannot be shown as one.
+            limit: (!self.options.rate_limit.is_nan()).then_some(self.options.rate_limit),
             window: Some(self.options.window),
             ..Evidence::default()
         };

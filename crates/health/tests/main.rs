@@ -1,0 +1,24 @@
+//! Everything that is tested from outside, in virtual time: one program, one module per subject.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(missing_docs)]
+
+mod world;
+
+mod yarp_available;
+mod yarp_consecutive_failures;
+mod yarp_middleware;
+mod yarp_monitor;
+mod yarp_scheduler;
+mod yarp_transport_failure_rate;
+mod yarp_updater;
+
+mod nginx_max_fails;
+mod passive;
+mod registry;
+mod reload;
+mod schedule;
+mod slots;
+
+mod properties;
+mod reference;
+mod transcripts;

@@ -1,0 +1,128 @@
+//! Policies written by others: the YARP documentation's "first unsuccessful response" as an active and a passive one, and
+//! an availability policy, all under the same name.
+
+use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, ProbeResult};
+use health::available::{AvailablePolicy, Candidates, Selection};
+use health::passive::{PassivePolicy, PassiveState, Verdict};
+use health::{Needs, OutcomeEvent, Registry};
+use model::active::ActivePolicy as ActiveOptions;
+use model::available::{AvailablePolicy as AvailableOptions, Because};
+use model::cluster::Cluster;
+use model::event::Evidence;
+use model::health::{Health, HealthPair};
+use model::passive::PassivePolicy as PassiveOptions;
+use model::time::Timestamp;
+
+use crate::world::*;
+
+#[derive(Debug)]
+struct FirstUnsuccessful;
+
+fn value(is_good: bool) -> Health {
+    if is_good { Healthy } else { Unhealthy }
+}
+
+impl ActivePolicy for FirstUnsuccessful {
+    fn name(&self) -> &str {
+        "FirstUnsuccessfulResponse"
+    }
+    fn on_probes(&mut self, _: Timestamp, _: &ClusterProbes<'_>, results: &[ProbeResult]) -> Vec<ActiveVerdict> {
+        let verdict = |result: &ProbeResult| ActiveVerdict {
+            slot: result.slot,
+            health: value(result.failure.is_none()),
+            evidence: Evidence::default(),
+        };
+        results.iter().map(verdict).collect()
+    }
+}
+
+impl PassivePolicy for FirstUnsuccessful {
+    fn name(&self) -> &str {
+        "FirstUnsuccessfulResponse"
+    }
+    fn needs(&self) -> Needs {
+        Needs::EveryOutcome
+    }
+    fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
+        let is_good = event.outcome.status.is_some_and(|status| (200..300).contains(&status));
+        Some(Verdict { health: value(is_good), evidence: Evidence::default(), reactivation: Some(secs(3.0)) })
+    }
+}
+
+/// Only the first one, whatever its health.
+#[derive(Debug)]
+struct OnlyTheFirst;
+
+impl AvailablePolicy for OnlyTheFirst {
+    fn select(&self, cluster: &Candidates<'_>) -> Selection {
+        Selection {
+            indexes: (!cluster.destinations.is_empty()).then_some(0).into_iter().chain([99]).collect(),
+            is_panic: false,
+        }
+    }
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::default();
+    registry.active("FirstUnsuccessfulResponse", || FirstUnsuccessful);
+    registry.passive("FirstUnsuccessfulResponse", |_| FirstUnsuccessful);
+    registry.available("FirstUnsuccessfulResponse", || OnlyTheFirst);
+    registry
+}
+
+fn custom() -> Cluster {
+    let check = with(probed(), |check| check.policy = ActiveOptions::Custom("FirstUnsuccessfulResponse".into()));
+    let policies = [PassiveOptions::Custom("FirstUnsuccessfulResponse".into())];
+    with(passive("c", &["a", "b"], &policies), |cluster| cluster.health_check.active = Some(check))
+}
+
+#[test]
+fn active_and_passive_policies_in_code_judge_side_by_side() {
+    let mut world = World::with_registry(registry());
+    world.answers.insert("a".to_owned(), Answer::status(503));
+    world.configure(&[custom()]);
+    world.run_until(1.0);
+    assert_eq!(world.health("a"), HealthPair::new(Unhealthy, Unknown));
+    world.outcome("b", status(404, false));
+    assert_eq!(world.health("b"), HealthPair::new(Healthy, Unhealthy));
+    world.run_until(2.0);
+    world.outcome_picked_at("b", at(0.9), ok());
+    assert_eq!(world.health("b").passive, Unhealthy, "a late answer does not bring it back");
+    world.outcome("b", ok());
+    assert_eq!(world.health("b").passive, Healthy, "a newer one does, if the policy says so");
+    world.run_until(10.0);
+    assert_eq!(world.health("b").passive, Healthy, "and then no reactivation is pending");
+}
+
+#[test]
+fn an_availability_policy_in_code_decides_and_is_named_as_the_reason() {
+    let mut world = World::with_registry(registry());
+    world.answers.insert("a".to_owned(), Answer::status(503));
+    world.configure(&[with(custom(), |cluster| {
+        cluster.health_check.available_destinations_policy =
+            AvailableOptions::Custom("FirstUnsuccessfulResponse".into());
+    })]);
+    world.run_until(1.0);
+    assert_eq!(world.available("c"), ["a"]);
+    assert_eq!((world.destination("a").because, world.destination("b").because), (Because::Policy, Because::Policy));
+}
+
+#[test]
+fn a_policy_that_nobody_registered_judges_nothing_and_hides_nobody() {
+    let mut world = World::of(&[with(custom(), |cluster| {
+        cluster.health_check.available_destinations_policy = AvailableOptions::Custom("Nobody".into());
+    })]);
+    world.answers.insert("a".to_owned(), Answer::status(503));
+    world.run_until(60.0);
+    world.outcome("a", refused());
+    assert_eq!((world.health("a"), world.available("c").len()), (HealthPair::default(), 2));
+}
+
+#[test]
+fn names_are_kept_apart_by_kind() {
+    let registry = registry();
+    for names in [registry.active_names().count(), registry.passive_names().count(), registry.available_names().count()]
+    {
+        assert_eq!(names, 1);
+    }
+}
