@@ -91,9 +91,7 @@ impl Node {
         match path.next() {
             None => best = first(&self.ends, best, accept),
             Some(segment) => {
-                if let Ok(at) = self.literals.binary_search_by(|(name, _)| name.iter().copied().cmp(normal(segment)))
-                    && let Some((_, node)) = self.literals.get(at)
-                {
+                if let Some(node) = self.literal(segment) {
                     best = node.find(path, best, accept);
                 }
                 if !segment.is_empty()
@@ -113,7 +111,29 @@ impl Node {
         }
         first(&self.catch_alls, best, accept)
     }
+
+    /// The node behind a literal segment. Where it can, the search compares slices.
+    fn literal(&self, segment: &str) -> Option<&Self> {
+        if self.literals.is_empty() {
+            return None;
+        }
+        let bytes = segment.as_bytes();
+        let mut short = [0; SHORT];
+        let found = match short.get_mut(..bytes.len()) {
+            // Without an escape the normal form is the lower case.
+            Some(form) if !bytes.contains(&b'%') => {
+                form.copy_from_slice(bytes);
+                form.make_ascii_lowercase();
+                self.literals.binary_search_by(|(name, _)| name.as_slice().cmp(form))
+            }
+            Some(_) | None => self.literals.binary_search_by(|(name, _)| name.iter().copied().cmp(normal(segment))),
+        };
+        found.ok().and_then(|at| self.literals.get(at)).map(|(_, node)| node)
+    }
 }
+
+/// Longer segments than this are compared byte by byte.
+const SHORT: usize = 64;
 
 fn first(ranks: &[u32], best: u32, accept: &mut impl FnMut(u32) -> bool) -> u32 {
     ranks.iter().copied().take_while(|&rank| rank < best).find(|&rank| accept(rank)).unwrap_or(best)
