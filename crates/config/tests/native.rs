@@ -12,19 +12,13 @@ use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::RouteAction;
 
-fn fixture(name: &str) -> Loaded {
-    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(&path).unwrap();
-    load(name, &bytes, FileKind::Auto, &PolicyNames::default(), None).unwrap_or_else(|report| panic!("{report}"))
-}
-
 fn text(text: &str) -> Loaded {
     load("t.yaml", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None).unwrap_or_else(|r| panic!("{r}"))
 }
 
 #[test]
 fn every_served_key_is_read() {
-    let loaded = fixture("reference.yaml");
+    let loaded = text(include_str!("fixtures/reference.yaml"));
     let config = &loaded.config;
     assert_eq!(config.workers.map(|n| n.get()), Some(4));
     assert_eq!(config.control.users, ["lazaret-rhi"]);
@@ -83,7 +77,7 @@ fn the_defaults_are_those_of_the_documentation() {
 
 #[test]
 fn the_nginx_article_reads_as_its_authors_meant_it() {
-    let loaded = fixture("nginx-article.yaml");
+    let loaded = text(include_str!("fixtures/nginx-article.yaml"));
     let cluster = &loaded.config.clusters[0];
     assert_eq!(cluster.compat, Compat::Nginx);
     let rule = MaxFails { max_fails: 5, fail_timeout: Duration::from_secs(100) };

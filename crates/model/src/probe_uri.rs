@@ -8,8 +8,24 @@
 use crate::active::ProbeRequest;
 use crate::address::Url;
 
-/// The request target of a probe (RFC 9112 3.2.1): path and query.
+/// Why no probe of this check can be made: its path does not begin with `/` or its query not with `?`. Only a YARP file
+/// gets that far; YARP takes it, and every probe fails.
+pub fn fault(request: &ProbeRequest) -> Option<&'static str> {
+    let lacks = |part: &Option<String>, first| part.as_deref().is_some_and(|p| !p.is_empty() && !p.starts_with(first));
+    if lacks(&request.path, '/') {
+        Some("the path does not begin with /")
+    } else if lacks(&request.query, '?') {
+        Some("the query does not begin with ?")
+    } else {
+        None
+    }
+}
+
+/// The request target of a probe (RFC 9112 3.2.1): path and query. Empty, which is no target, when there is a [`fault`].
 pub fn target(base: &Url, request: &ProbeRequest) -> String {
+    if fault(request).is_some() {
+        return String::new();
+    }
     let mut target = String::with_capacity(base.path.len() + 32);
     match &request.path {
         None => target.push_str(&base.path),
@@ -126,6 +142,17 @@ mod tests {
             let base = Url::parse(health.unwrap_or(address)).unwrap();
             assert_eq!(url(&base, &request(path, query, None)), expected, "{row}");
         }
+    }
+
+    #[test]
+    fn a_part_without_its_first_character_has_no_target() {
+        let base = Url::parse("http://h/api").unwrap();
+        for (row, path, query) in [("P13", Some("health"), None), ("P14", None, Some("a=b")), ("P14", None, Some("/a"))]
+        {
+            assert!(fault(&request(path, query, None)).is_some(), "{row}");
+            assert_eq!(target(&base, &request(path, query, None)), "", "{row}");
+        }
+        assert_eq!(fault(&request(Some("/a"), Some("?b"), None)), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct ClusterFacts {
 pub struct ProbeTarget {
     /// Its id.
     pub destination: String,
-    /// The URL; for tcp probes `tcp://host:port`.
+    /// The URL; for tcp probes `tcp://host:port`; where none can be made, why.
     pub url: String,
 }
 
@@ -52,9 +52,10 @@ pub fn of_cluster(cluster: &Cluster) -> ClusterFacts {
     let target = |check: &ActiveCheck| -> Vec<ProbeTarget> {
         let probe = |destination: &model::destination::Destination| {
             let base = destination.health.as_ref().unwrap_or(&destination.address);
-            let url = match check.kind {
-                ProbeKind::Http => probe_uri::url(base, &check.request),
-                ProbeKind::Tcp => format!("tcp://{}:{}", base.host, base.port),
+            let url = match (check.kind, probe_uri::fault(&check.request)) {
+                (ProbeKind::Http, None) => probe_uri::url(base, &check.request),
+                (ProbeKind::Http, Some(fault)) => format!("no URL, every probe fails: {fault}"),
+                (ProbeKind::Tcp, _) => format!("tcp://{}:{}", base.host, base.port),
             };
             ProbeTarget { destination: destination.id.to_string(), url }
         };

@@ -2,6 +2,8 @@
 //!
 //! A case is `=== its name`, the input, a line `---`, and the expected text. `UPDATE_GOLDEN=1` writes what is drawn now.
 
+#![allow(clippy::disallowed_methods)] // Golden files are read and written by the test alone.
+
 use std::fmt::Write as _;
 
 /// Runs `draw` on the input of each case of `tests/golden/<file>` and compares.
