@@ -12,9 +12,7 @@ use model::config::Config;
 use monitor::{Extensions, ProbeBuilder, ProbeSender};
 
 use crate::assembly;
-use crate::config::{
-    ClusterConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions,
-};
+use crate::config::{ClusterConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 use crate::running::Running;
@@ -66,11 +64,8 @@ impl Builder {
     /// Listens on `address` (`127.0.0.1:8080`; port 0 takes a free one) with the file's defaults.
     #[must_use]
     pub fn listener(self, id: &str, address: &str) -> Self {
-        let listener = ListenerConfig {
-            listener_id: id.to_owned(),
-            address: address.to_owned(),
-            ..ListenerConfig::default()
-        };
+        let listener =
+            ListenerConfig { listener_id: id.to_owned(), address: address.to_owned(), ..ListenerConfig::default() };
         self.listener_config(listener)
     }
 

@@ -11,13 +11,14 @@ mod route;
 mod span;
 
 pub use checks::{
-    ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, HealthCheckConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+    ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, HealthCheckConfig, PassiveHealthCheckConfig,
+    PassivePolicyConfig,
 };
 pub use cluster::{
     AffinityCookieConfig, ClusterConfig, DestinationConfig, RetryConfig, SessionAffinityConfig, TimeoutsConfig,
     TlsConfig,
 };
-pub use document::{DrainConfig, ListenerConfig, LimitsConfig, TransportFailureRateOptions};
+pub use document::{DrainConfig, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
 
 pub(crate) use document::Document;

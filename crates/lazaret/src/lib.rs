@@ -57,6 +57,6 @@ pub use model::health::Health;
 pub use model::id::{ClusterId, DestinationId, DestinationIndex, DestinationKey};
 pub use model::outcome::{FailureKind, Outcome, OutcomeClass};
 pub use model::random::Random;
+pub use model::time::Timestamp;
 pub use monitor::probe::BuiltInBuilder;
 pub use monitor::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};
-pub use model::time::Timestamp;

@@ -28,10 +28,14 @@ pub enum PipelineError {
     #[error("the pipeline has no load_balancing stage: add Pipeline::load_balancing()")]
     LoadBalancing,
     /// A cluster keeps clients with a destination.
-    #[error("cluster {0:?} has session_affinity, but the pipeline lacks its lookup or setting stage: add Pipeline::affinity_lookup() and Pipeline::affinity_setting()")]
+    #[error(
+        "cluster {0:?} has session_affinity, but the pipeline lacks its lookup or setting stage: add Pipeline::affinity_lookup() and Pipeline::affinity_setting()"
+    )]
     Affinity(String),
     /// A cluster has passive checks.
-    #[error("cluster {0:?} has passive checks, but the pipeline lacks their stage: add Pipeline::passive_health_checks()")]
+    #[error(
+        "cluster {0:?} has passive checks, but the pipeline lacks their stage: add Pipeline::passive_health_checks()"
+    )]
     Passive(String),
 }
 

@@ -4,8 +4,8 @@
 //! [`Running`] ends it at once; [`Running::stop`] lets it finish what is in flight.
 
 use std::net::SocketAddr;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 

@@ -1,0 +1,119 @@
+//! Commands that talk to a running process over its control API: `status`, `explain`, `journal`, `reload`.
+//!
+//! Each command is three steps: find the API ([`target`]), ask it ([`http`]), render the document (a pure function from
+//! document to text, tested by its text). `--format json` prints the API's own documents.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub(super) mod status;
+
+pub(super) mod explain;
+
+pub(super) mod journal;
+
+pub(super) mod reload;
+
+mod http;
+mod table;
+mod target;
+mod words;
+
+use http::{Answer, Client};
+use target::TargetArguments;
+
+/// How facts are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatWord {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document (`journal`: one a line).
+    Json,
+}
+
+/// What all commands but `reload` are told.
+#[derive(clap::Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    target: TargetArguments,
+    /// How facts are printed.
+    #[arg(long, value_enum, default_value_t = FormatWord::Text)]
+    format: FormatWord,
+}
+
+/// Why a command fails: the words, and the exit code.
+#[derive(Debug, PartialEq, Eq)]
+struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Exit code 1: it was tried and failed.
+    fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: 1 }
+    }
+
+    /// Exit code 3: the configuration is refused.
+    fn refused(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: 3 }
+    }
+
+    /// Exit code 4: nobody answers.
+    fn unreachable(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: 4 }
+    }
+}
+
+/// Runs a command that talks to the API and turns its end into an exit code.
+fn conclude(command: impl AsyncFnOnce() -> Result<u8, Failure>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(command()),
+        Err(error) => Err(Failure::failed(error.to_string())),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            // Nobody is left to tell when standard error is closed.
+            let _ = writeln!(std::io::stderr(), "lazaret: {}", failure.text.trim_end());
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// A document of the API, or its error in words.
+async fn fetch<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Failure> {
+    let answer = client.ask("GET", path, None).await?;
+    if answer.status != 200 {
+        return Err(Failure::failed(error_text(&answer)));
+    }
+    serde_json::from_str(&answer.text)
+        .map_err(|error| Failure::failed(format!("the answer of {client} is unreadable: {error}")))
+}
+
+/// `error_msg` of an answer, or its status when it has none.
+fn error_text(answer: &Answer) -> String {
+    let parsed: Result<apisix::error::ErrorBody, _> = serde_json::from_str(&answer.text);
+    parsed.map_or_else(|_| format!("the control API answered {}", answer.status), |body| body.error_msg)
+}
+
+/// Prints a document in the form asked for. `false`: standard output is closed, and there is no point in going on.
+fn print<T: Serialize>(format: FormatWord, document: &T, render: impl FnOnce(&T) -> String) -> bool {
+    let text = match format {
+        FormatWord::Text => render(document),
+        // Documents have text keys and finite numbers alone, so that they always print.
+        FormatWord::Json => serde_json::to_string_pretty(document).unwrap_or_default() + "\n",
+    };
+    write_out(&text)
+}
+
+fn write_out(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}

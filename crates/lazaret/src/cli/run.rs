@@ -1,0 +1,144 @@
+//! `lazaret run`: serve until told to stop.
+//!
+//! SIGHUP reads the configuration again (all or nothing) and reopens logs, SIGUSR1 reopens logs, SIGTERM and SIGINT
+//! begin a planned stop; a second one ends at once.
+
+use std::process::ExitCode;
+use std::thread;
+
+use lazaret::running::Running;
+use lazaret::{Error, Lazaret};
+use telemetry::logs::{LogFormat, LogOptions, Logs};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{ConfigArguments, refused};
+
+/// What `run` is told.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = FormatWord::Text)]
+    log_format: FormatWord,
+    /// Which log lines: `info`, `debug`, `info,health=debug`.
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FormatWord {
+    Text,
+    Json,
+}
+
+/// Serves; returns when the last exchange has ended.
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let format = match arguments.log_format {
+        FormatWord::Text => LogFormat::Text,
+        FormatWord::Json => LogFormat::Json,
+    };
+    let options = LogOptions { format, filter: Some(arguments.log.clone()), ..LogOptions::default() };
+    let logs = match telemetry::logs::start(&options) {
+        Ok(logs) => logs,
+        Err(error) => return failed(&error),
+    };
+    let compat = arguments.config.compat.map(Into::into);
+    let lazaret = match Lazaret::load(&arguments.config.path(), compat) {
+        Ok(lazaret) => lazaret,
+        Err(Error::Config(report)) => return refused(&report),
+        Err(error) => return failed(&error),
+    };
+    for warning in &lazaret.loaded().warnings {
+        tracing::warn!(message = %warning.message, "configuration");
+    }
+    // Signals are caught before anything serves: one that comes early must not kill it.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let signals = match runtime.block_on(async { Signals::catch() }) {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error),
+    };
+    match lazaret.start() {
+        Ok(running) => {
+            notify_ready();
+            runtime.block_on(serve(running, signals, &logs))
+        }
+        Err(Error::Config(report)) => refused(&report),
+        Err(error) => failed(&error),
+    }
+}
+
+struct Signals {
+    hang_up: Signal,
+    reopen: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            hang_up: signal(SignalKind::hangup())?,
+            reopen: signal(SignalKind::user_defined1())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
+async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode {
+    let mut is_stopping = false;
+    let mut poll = tokio::time::interval(std::time::Duration::from_millis(50));
+    loop {
+        tokio::select! {
+            _ = signals.hang_up.recv() => {
+                logs.reopen();
+                running.reopen_logs();
+                reload(&running);
+            }
+            _ = signals.reopen.recv() => {
+                logs.reopen();
+                running.reopen_logs();
+            }
+            _ = signals.terminate.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
+            _ = signals.interrupt.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
+            _ = poll.tick() => if running.is_over() {
+                return if is_stopping { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            },
+        }
+    }
+}
+
+/// Begins the planned stop; true, for the caller's flag.
+fn stop(running: &Running) -> bool {
+    tracing::info!("stopping");
+    // Absent outside of systemd, where nobody listens.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    running.begin_stop();
+    true
+}
+
+/// Reloads on a thread of its own, so that further signals are heard meanwhile.
+fn reload(running: &Running) {
+    let reloader = running.reloader();
+    let spawned = thread::Builder::new().name("reload".to_owned()).spawn(move || match reloader.reload() {
+        Ok(summary) => tracing::info!(summary, "configuration applied"),
+        Err(error) => tracing::error!(%error, "configuration refused, the one before stays"),
+    });
+    if let Err(error) = spawned {
+        tracing::error!(%error, "no thread for a reload");
+    }
+}
+
+fn notify_ready() {
+    // Absent outside of systemd, where nobody listens.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+}
+
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    super::complain(error);
+    ExitCode::FAILURE
+}
