@@ -1,1 +1,47 @@
-//! Carries traffic: listeners, connections, the driver of the exchange.
+//! The proxy: traffic threads that carry requests from clients to destinations.
+//!
+//! ```text
+//!   Workers ──> worker (thread, runtime) ──> listener ──> connection (task) ──> turn (one exchange)
+//!                                                                                │ exchange::Exchange decides
+//!                              leg, pool <── attempt ── await_head ── upload     │
+//!                                            forward ── download                 │
+//!                                            answer ─── respond                  └─> sharing ──> board; record ──> log
+//! ```
+//! Read in that order. The machine in `exchange` decides; what stands here moves bytes and watches the clock. A worker
+//! shares nothing with the others but the board: an exchange is driven by one task on one thread, from its first byte to
+//! its last, and both of its connections with it.
+//!
+//! Buffers: each thread reads into one buffer, so a connection that waits holds none; an exchange takes a workspace from
+//! the thread's stack of them and gives it back, so nothing is allocated in steady state.
+#![forbid(unsafe_code)]
+
+mod workers;
+
+mod worker;
+
+mod local;
+
+mod listener;
+
+mod connection;
+
+mod client;
+mod timer;
+
+mod turn;
+
+mod leg;
+mod upload;
+
+mod await_head;
+mod download;
+
+mod respond;
+
+mod client_address;
+mod sharing;
+
+mod access_log;
+mod record;
+
+pub use workers::{Context, StartError, Workers};

@@ -1,0 +1,247 @@
+//! From the first byte of an attempt to the complete head of its response.
+//!
+//! ```text
+//!            ┌── head and body ──> destination
+//!   poll ────┼── response <─────── destination     1xx go on at once, the first head from 200 up ends the wait
+//!            ├── body, or its end <── client       watched all the time: a client that goes cancels the attempt
+//!            └── timer                             idle, per try, total, patience for a 100
+//! ```
+//! All of it is one poll function of the connection's task. It holds no state that is not in its arguments, so it may be
+//! dropped at any time (a worker that ends).
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http1::connection::Version;
+use http1::forward;
+use http1::limits::HeadLimits;
+use http1::request::Parsed;
+use http1::response::RequestKind;
+use io::Io;
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+
+use crate::client::{Client, poll_read};
+use crate::leg::{Leg, Origin};
+use crate::local::{Local, Workspace};
+use crate::upload::{Moved, Upload, Wish};
+
+/// What the wait comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// `work.response` is parsed from `work.reply`.
+    Head,
+    /// The pooled connection took not one byte: it was dead already, nothing has happened.
+    NeverSent,
+    /// The attempt failed.
+    Failed(FailureKind),
+    /// The client's body is at fault, or stalls.
+    ClientFault(ClientFault),
+    /// The total deadline is over.
+    Deadline,
+}
+
+/// What a client does wrong while it sends its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientFault {
+    /// Broken framing.
+    Framing(http1::body::BodyError),
+    /// More than it may send.
+    TooLarge,
+    /// Nothing for too long.
+    Stalled,
+}
+
+/// The times and facts that bound the wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) started: Timestamp,
+    pub(crate) idle: Duration,
+    pub(crate) per_try: Option<Duration>,
+    pub(crate) deadline: Option<Timestamp>,
+    pub(crate) kind: RequestKind,
+    pub(crate) client_version: Version,
+}
+
+/// Everything that one exchange moves bytes between.
+pub(crate) struct Wires<'a, I: Io, R> {
+    pub(crate) local: &'a Local<I, R>,
+    pub(crate) client: &'a mut Client<I>,
+    pub(crate) leg: &'a mut Leg<I::Stream>,
+    pub(crate) work: &'a mut Workspace,
+    pub(crate) upload: &'a mut Upload,
+}
+
+/// Sends `work.out`, then the body, and waits for the head. Interim responses are put into `work.back` and sent from
+/// there; what of them is not sent yet stays there.
+pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds) -> Awaited {
+    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, progress: bounds.started };
+    let awaited = poll_fn(|context| wait.poll(context)).await;
+    let sent = wait.back_sent;
+    wait.wires.work.back.drain(..sent);
+    awaited
+}
+
+struct Wait<'a, I: Io, R> {
+    wires: Wires<'a, I, R>,
+    bounds: Bounds,
+    out_sent: usize,
+    back_sent: usize,
+    /// Interim responses so far.
+    interim: usize,
+    /// When a byte last moved.
+    progress: Timestamp,
+}
+
+impl<I: Io, R> Wait<'_, I, R> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Awaited> {
+        let is_first = self.out_sent == 0;
+        let local = self.wires.local;
+        let mut scratch = local.scratch.borrow_mut();
+        let is_head_sent = self.poll_out(context).is_ready();
+        if self.wires.leg.is_write_broken && !self.wires.leg.has_sent && self.wires.leg.origin == Origin::Reused {
+            return Poll::Ready(Awaited::NeverSent);
+        }
+        // The answer comes first: one that is there already makes what we would still send pointless.
+        if let Poll::Ready(awaited) = self.poll_reply(context, &mut scratch) {
+            return Poll::Ready(awaited);
+        }
+        let moved = if is_head_sent { self.poll_body(context, &mut scratch) } else { Moved::ByDestination };
+        match moved {
+            Moved::ClientGone => return Poll::Ready(Awaited::Failed(FailureKind::ClientGone)),
+            Moved::Fault(error) => return Poll::Ready(Awaited::ClientFault(ClientFault::Framing(error))),
+            Moved::TooLarge => return Poll::Ready(Awaited::ClientFault(ClientFault::TooLarge)),
+            Moved::Over | Moved::ByDestination => {
+                if self.wires.client.poll_gone(context, &mut scratch).is_ready() {
+                    return Poll::Ready(Awaited::Failed(FailureKind::ClientGone));
+                }
+            }
+            Moved::ByClient => {}
+        }
+        drop(scratch);
+        if self.poll_back(context).is_err() {
+            return Poll::Ready(Awaited::Failed(FailureKind::ClientGone));
+        }
+        if !is_first {
+            self.progress = local.io.now();
+        }
+        self.poll_timer(context, moved)
+    }
+
+    fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.out_sent == self.wires.work.out.len() {
+            return Poll::Ready(());
+        }
+        self.wires.leg.poll_send(context, &self.wires.work.out, &mut self.out_sent)
+    }
+
+    fn poll_reply(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<Awaited> {
+        loop {
+            let Wires { leg, work, .. } = &mut self.wires;
+            match poll_read(&mut leg.stream, context, scratch) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok([])) => return Poll::Ready(Awaited::Failed(FailureKind::Closed)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Awaited::Failed(FailureKind::Reset)),
+                Poll::Ready(Ok(bytes)) => {
+                    leg.has_answered = true;
+                    work.reply.extend_from_slice(bytes);
+                }
+            }
+            if let Some(awaited) = self.read_heads() {
+                return Poll::Ready(awaited);
+            }
+        }
+    }
+
+    /// Parses as many heads as are there.
+    fn read_heads(&mut self) -> Option<Awaited> {
+        loop {
+            let Workspace { response, reply, .. } = &mut *self.wires.work;
+            match response.parse(reply, &HeadLimits::RESPONSE, self.bounds.kind) {
+                Ok(Parsed::Partial) => return None,
+                Err(error) if error.is_size() => return Some(Awaited::Failed(FailureKind::HeadTooLarge)),
+                Err(_) => return Some(Awaited::Failed(FailureKind::Protocol)),
+                Ok(Parsed::Complete) if !response.is_interim() => return Some(Awaited::Head),
+                Ok(Parsed::Complete) => {}
+            }
+            // Nothing was offered that could be switched to.
+            self.interim += 1;
+            if self.wires.work.response.status() == 101 || self.interim > MAX_INTERIM {
+                return Some(Awaited::Failed(FailureKind::Protocol));
+            }
+            self.pass_interim();
+        }
+    }
+
+    /// 100 goes to a client that waits for it, once; others (103) to whom they were made for.
+    fn pass_interim(&mut self) {
+        let Wires { work, upload, .. } = &mut self.wires;
+        let Workspace { response, reply, back, .. } = &mut **work;
+        let is_wanted = if response.status() == 100 {
+            upload.expectation() == Wish::Pending
+        } else {
+            self.bounds.client_version == Version::Http11
+        };
+        if response.status() == 100 {
+            upload.fulfil();
+        }
+        if is_wanted {
+            forward::interim(back, &response.view(reply));
+        }
+        let end = response.len();
+        reply.drain(..end);
+    }
+
+    fn poll_body(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Moved {
+        let Wires { client, leg, work, upload, .. } = &mut self.wires;
+        upload.poll_move(context, client, leg, &mut work.window, scratch)
+    }
+
+    fn poll_back(&mut self, context: &mut Context<'_>) -> Result<(), ()> {
+        if self.back_sent == self.wires.work.back.len() {
+            return Ok(());
+        }
+        match self.wires.client.poll_send(context, &self.wires.work.back, &mut self.back_sent) {
+            Poll::Ready(Err(_)) => Err(()),
+            Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+        }
+    }
+
+    fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
+        loop {
+            let idle = self.progress + self.bounds.idle;
+            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
+            let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
+            let patience = match self.wires.upload.expectation() {
+                Wish::Pending => self.bounds.started + PATIENCE_FOR_100,
+                Wish::None => Timestamp::MAX,
+            };
+            let due = idle.min(per_try).min(deadline).min(patience);
+            if self.wires.client.timer.poll(context, due).is_pending() {
+                return Poll::Pending;
+            }
+            if due == deadline {
+                return Poll::Ready(Awaited::Deadline);
+            }
+            if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
+                return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled));
+            }
+            if due != patience {
+                return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
+            }
+            // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
+            self.wires.upload.fulfil();
+            forward::write_status_line(&mut self.wires.work.back, 100, b"");
+            self.wires.work.back.extend_from_slice(b"\r\n");
+            if self.poll_back(context).is_err() {
+                return Poll::Ready(Awaited::Failed(FailureKind::ClientGone));
+            }
+        }
+    }
+}
+
+/// A destination that sends more of them than this before its answer means no good.
+const MAX_INTERIM: usize = 16;
+/// A client that waits for a 100 gets one from us when the destination has sent neither it nor an answer for so long.
+const PATIENCE_FOR_100: Duration = Duration::from_secs(1);

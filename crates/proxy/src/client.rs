@@ -1,0 +1,256 @@
+//! The client's side of a connection: reading heads, watching for its end, writing.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use ::io::{Io, Stream};
+use http1::error::RequestError;
+use http1::limits::HeadLimits;
+use http1::request::Parsed;
+use model::time::Timestamp;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::local::{Local, Workspace};
+use crate::timer::Timer;
+
+/// A client's connection.
+pub(crate) struct Client<I: Io> {
+    pub(crate) stream: I::Stream,
+    /// The peer's address, canonical.
+    pub(crate) address: IpAddr,
+    /// The same as text.
+    pub(crate) address_text: String,
+    /// Read, and part of no message yet.
+    pub(crate) input: Vec<u8>,
+    pub(crate) timer: Timer<I>,
+    /// Bytes that were sent, all exchanges together.
+    pub(crate) sent: u64,
+}
+
+/// What waiting for a head comes to.
+pub(crate) enum Head {
+    /// It lies in the workspace.
+    Complete(Box<Workspace>),
+    /// It is refused; the workspace holds what was read of it.
+    Refused(Box<Workspace>, RequestError),
+    /// It did not come to its end in time.
+    TimedOut,
+    /// Nothing more comes: the client closed, or waited for too long between two requests.
+    Over,
+}
+
+/// When the wait for a head ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// With no byte yet.
+    pub(crate) idle_until: Timestamp,
+    /// From the first byte on.
+    pub(crate) head: Duration,
+}
+
+impl<I: Io> Client<I> {
+    /// A connection that was just accepted.
+    pub(crate) fn new(io: I, stream: I::Stream, peer: SocketAddr) -> Self {
+        let address = crate::local::address_of(peer);
+        let address_text = address.to_string();
+        Self { stream, address, address_text, input: Vec::new(), timer: Timer::new(io), sent: 0 }
+    }
+
+    /// Reads one head into a workspace. Without a byte of it nothing is held.
+    pub(crate) async fn read_head<R>(
+        &mut self,
+        local: &Local<I, R>,
+        limits: &HeadLimits,
+        patience: Patience,
+        is_closing: impl Fn() -> bool,
+    ) -> Head {
+        let mut due = patience.idle_until;
+        let mut work: Option<Box<Workspace>> = None;
+        if !self.input.is_empty() {
+            let held = work.insert(local.workspace());
+            std::mem::swap(&mut held.head, &mut self.input);
+            due = local.io.now() + patience.head;
+            if let Some(verdict) = parse(held, &mut self.input, limits) {
+                return finish(work, verdict);
+            }
+        }
+        let verdict = poll_fn(|context| {
+            loop {
+                let mut scratch = local.scratch.borrow_mut();
+                match poll_read(&mut self.stream, context, &mut scratch) {
+                    Poll::Ready(Ok([])) | Poll::Ready(Err(_)) => return Poll::Ready(None),
+                    Poll::Ready(Ok(bytes)) => {
+                        let is_first = work.is_none();
+                        let held = work.get_or_insert_with(|| local.workspace());
+                        held.head.extend_from_slice(bytes);
+                        // No line can have ended without a line end; parsing again would only cost.
+                        let has_line = bytes.contains(&b'\n') || held.head.len() > limits.line;
+                        if has_line && let Some(verdict) = parse(held, &mut self.input, limits) {
+                            return Poll::Ready(Some(verdict));
+                        }
+                        if is_first {
+                            due = local.io.now() + patience.head;
+                        }
+                    }
+                    Poll::Pending => {
+                        drop(scratch);
+                        if work.is_none() && is_closing() {
+                            return Poll::Ready(None);
+                        }
+                        ready!(self.timer.poll(context, due));
+                        let is_late = work.is_some();
+                        return Poll::Ready(is_late.then_some(Verdict::Late));
+                    }
+                }
+            }
+        })
+        .await;
+        match verdict {
+            Some(verdict) => finish(work, verdict),
+            None => Head::Over,
+        }
+    }
+
+    /// Looks whether the client has gone, and keeps what it sends meanwhile (up to a bound, beyond which it is not
+    /// looked at).
+    pub(crate) fn poll_gone(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<()> {
+        while self.input.len() < AHEAD {
+            match ready!(poll_read(&mut self.stream, context, scratch)) {
+                Ok([]) | Err(_) => return Poll::Ready(()),
+                Ok(bytes) => self.input.extend_from_slice(bytes),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Sends `bytes` from `at` on, as far as the client takes them.
+    pub(crate) fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+        at: &mut usize,
+    ) -> Poll<io::Result<()>> {
+        let before = *at;
+        let result = poll_send(&mut self.stream, context, bytes, at);
+        self.sent += (*at - before) as u64;
+        result
+    }
+
+    /// Sends all of `bytes` by `due`, or says that it was not to be done.
+    pub(crate) async fn send(&mut self, bytes: &[u8], due: Timestamp) -> Result<(), ()> {
+        let mut at = 0;
+        poll_fn(|context| {
+            if let Poll::Ready(result) = self.poll_send(context, bytes, &mut at) {
+                return Poll::Ready(result.map_err(|_| ()));
+            }
+            self.timer.poll(context, due).map(Err)
+        })
+        .await
+    }
+
+    /// Ends our side and reads on for a while, so that the client can take the answer although it is still sending
+    /// (RFC 9112 9.6): closing at once would reset the connection and the answer with it.
+    pub(crate) async fn linger<R>(mut self, local: &Local<I, R>) {
+        let due = local.io.now() + LINGER;
+        let is_shut = poll_fn(|context| {
+            if let Poll::Ready(result) = Pin::new(&mut self.stream).poll_shutdown(context) {
+                return Poll::Ready(result.is_ok());
+            }
+            self.timer.poll(context, due).map(|()| false)
+        });
+        if !is_shut.await {
+            return;
+        }
+        poll_fn(|context| {
+            loop {
+                let mut scratch = local.scratch.borrow_mut();
+                match poll_read(&mut self.stream, context, &mut scratch) {
+                    Poll::Ready(Ok([])) | Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending => {
+                        drop(scratch);
+                        return self.timer.poll(context, due);
+                    }
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Whether the peer sits on this host.
+    pub(crate) fn is_local(&self) -> bool {
+        let own = self.stream.local_addr().ok().map(crate::local::address_of);
+        self.address.is_loopback()
+            || own == Some(self.address)
+            // Only an address of this host can be bound.
+            || std::net::UdpSocket::bind((self.address, 0)).is_ok()
+    }
+}
+
+/// What a look at the bytes of a head comes to.
+enum Verdict {
+    Complete,
+    Refused(RequestError),
+    Late,
+}
+
+/// Parses; what lies behind the head goes to `rest`.
+fn parse(work: &mut Workspace, rest: &mut Vec<u8>, limits: &HeadLimits) -> Option<Verdict> {
+    match work.request.parse(&work.head, limits) {
+        Ok(Parsed::Partial) => None,
+        Ok(Parsed::Complete) => {
+            let end = work.request.len();
+            rest.clear();
+            rest.extend_from_slice(work.head.get(end..).unwrap_or_default());
+            work.head.truncate(end);
+            Some(Verdict::Complete)
+        }
+        Err(error) => Some(Verdict::Refused(error)),
+    }
+}
+
+fn finish(work: Option<Box<Workspace>>, verdict: Verdict) -> Head {
+    match (work, verdict) {
+        (Some(work), Verdict::Complete) => Head::Complete(work),
+        (Some(work), Verdict::Refused(error)) => Head::Refused(work, error),
+        (_, Verdict::Late) => Head::TimedOut,
+        (None, Verdict::Complete | Verdict::Refused(_)) => Head::Over,
+    }
+}
+
+/// Reads once. Empty: the end.
+pub(crate) fn poll_read<'b, S: AsyncRead + Unpin>(
+    stream: &mut S,
+    context: &mut Context<'_>,
+    scratch: &'b mut [u8],
+) -> Poll<io::Result<&'b [u8]>> {
+    let mut buffer = ReadBuf::new(scratch);
+    ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+    let length = buffer.filled().len();
+    Poll::Ready(Ok(scratch.get(..length).unwrap_or_default()))
+}
+
+/// Writes until all of `bytes` from `at` on is taken.
+pub(crate) fn poll_send<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    context: &mut Context<'_>,
+    bytes: &[u8],
+    at: &mut usize,
+) -> Poll<io::Result<()>> {
+    while let Some(rest) = bytes.get(*at..).filter(|rest| !rest.is_empty()) {
+        match ready!(Pin::new(&mut *stream).poll_write(context, rest))? {
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            taken => *at += taken,
+        }
+    }
+    // Over plain TCP this does nothing; under TLS it moves what the session still holds.
+    Pin::new(stream).poll_flush(context)
+}
+
+/// So much of the client's next requests is read while one is served.
+const AHEAD: usize = 64 * 1024;
+const LINGER: Duration = Duration::from_secs(5);

@@ -1,0 +1,107 @@
+//! A client's connection: one exchange after the other, in one task.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use http1::connection::{Persistence, Version};
+use http1::response::RequestKind;
+use io::{Io, Stream};
+use upstream::Resolve;
+
+use crate::client::{Client, Head, Patience};
+use crate::listener::{ListenerCell, View};
+use crate::local::{Local, Workspace};
+use crate::record::{Outcome, Record, Told};
+use crate::respond::{Recipient, Reply};
+use crate::turn::{self, After};
+
+/// Serves one connection to its end.
+pub(crate) async fn serve<I: Io, R: Resolve>(
+    local: Rc<Local<I, R>>,
+    listener: Rc<ListenerCell>,
+    stream: I::Stream,
+    peer: SocketAddr,
+) {
+    let _present = Present::enter(&local).await;
+    let mut client = Client::new(local.io.clone(), stream, peer);
+    let mut idle_until = local.io.now() + listener.view().config.limits.header_timeout;
+    loop {
+        let view = listener.view();
+        let patience = Patience { idle_until, head: view.config.limits.header_timeout };
+        let is_closing = || local.presence.is_draining() || listener.is_closed();
+        let after = match client.read_head(&local, &view.limits, patience, is_closing).await {
+            Head::Over => return,
+            Head::TimedOut => return refuse(&local, client, &view, None, 408, "header_timeout").await,
+            Head::Refused(work, error) => {
+                return refuse(&local, client, &view, Some(work), error.status(), error.as_str()).await;
+            }
+            Head::Complete(mut work) => {
+                let after = turn::serve(&local, &mut client, &mut work, &view).await;
+                local.give_back(work);
+                after
+            }
+        };
+        match after {
+            After::KeepAlive(now) => idle_until = now + view.config.limits.keepalive,
+            After::Close => return,
+            After::Linger => return client.linger(&local).await,
+            After::Reset => return client.stream.reset_on_drop(),
+        }
+    }
+}
+
+/// Answers a head that is no request, and closes: where the next one would start is not known.
+async fn refuse<I: Io, R: Resolve>(
+    local: &Local<I, R>,
+    mut client: Client<I>,
+    view: &View,
+    work: Option<Box<Workspace>>,
+    status: u16,
+    details: &'static str,
+) {
+    let now = local.io.now();
+    let record = Record::begin(now, client.sent);
+    let mut work = work.unwrap_or_else(|| local.workspace());
+    let to = Recipient { version: Version::Http11, persistence: Persistence::Close, kind: RequestKind::Other };
+    work.back.clear();
+    Reply::of_client_fault(status, details).write(&mut work.back, to);
+    let is_sent = client.send(&work.back, now + SEND).await.is_ok();
+    let outcome = Outcome { status, reason: details, bytes_in: 0 };
+    let listener = view.config.id.as_str();
+    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None };
+    record.end(local, told, outcome, local.io.now());
+    local.give_back(work);
+    if is_sent {
+        client.linger(local).await;
+    }
+}
+
+/// The entry of a connection among those that are present.
+struct Present<I: Io, R> {
+    local: Rc<Local<I, R>>,
+    id: u64,
+}
+
+impl<I: Io, R> Present<I, R> {
+    async fn enter(local: &Rc<Local<I, R>>) -> Self {
+        let id = local.presence.enter();
+        poll_fn(|context| {
+            local.presence.wake_by(id, context.waker());
+            Poll::Ready(())
+        })
+        .await;
+        Self { local: Rc::clone(local), id }
+    }
+}
+
+impl<I: Io, R> Drop for Present<I, R> {
+    fn drop(&mut self) {
+        self.local.presence.leave(self.id);
+    }
+}
+
+/// A refusal is given up when the client does not take it within this time.
+const SEND: Duration = Duration::from_secs(5);

@@ -1,0 +1,251 @@
+//! The response on its way to the client, from its head to its end.
+//!
+//! ```text
+//!   destination ──read──> tracker ──> straight to the client; what it does not take now waits in `work.back`
+//!                                       and nothing more is read until it is gone (back-pressure)
+//! ```
+//! A request body that is still being sent goes on meanwhile when the answer is a good one; otherwise it is not worth
+//! sending (RFC 9112 9.5).
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http1::body::{Body, BodyError, Piece};
+use io::Io;
+use model::id::Slot;
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+
+use crate::await_head::Wires;
+use crate::client::poll_read;
+use crate::upload::Moved;
+
+/// How a response came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// Whole, and the destination sent nothing beyond it.
+    Whole,
+    /// Whole, but bytes came behind it: that connection is not to be trusted.
+    WithSurplus,
+    /// It broke off, or stood still.
+    Broken(FailureKind),
+    /// The client went away, or took nothing for too long.
+    ClientGone,
+    /// The total deadline is over.
+    Deadline,
+}
+
+/// Whether the client gets the body's framing as it came or the content alone (HTTP/1.0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// As it came: the tracker has judged it clean.
+    Verbatim,
+    /// Content only.
+    Decoded,
+}
+
+/// Whether a request body that is not sent yet is worth sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It is.
+    Send,
+    /// It is not.
+    Stop,
+}
+
+/// The times that bound the delivery.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) started: Timestamp,
+    pub(crate) idle: Duration,
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+/// Sends `work.back` (head and first bytes of the body) and then the rest of the body.
+pub(crate) async fn deliver<I: Io, R>(
+    wires: Wires<'_, I, R>,
+    body: &mut Body,
+    coding: Coding,
+    rest: Rest,
+    limits: Limits,
+) -> Delivered {
+    let mut delivery = Delivery {
+        wires,
+        body,
+        coding,
+        rest,
+        limits,
+        back_sent: 0,
+        has_surplus: false,
+        progress: limits.started,
+        is_first: true,
+    };
+    delivery.begin();
+    poll_fn(|context| delivery.poll(context)).await
+}
+
+/// Takes out of `bytes` what belongs to the body and appends it to `back`; the number of bytes taken.
+pub(crate) fn take(body: &mut Body, coding: Coding, bytes: &[u8], back: &mut Vec<u8>) -> Result<usize, BodyError> {
+    match coding {
+        Coding::Verbatim => {
+            let taken = body.advance(bytes)?.taken;
+            back.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+            Ok(taken)
+        }
+        Coding::Decoded => {
+            let mut at = 0;
+            while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty() && !body.is_done()) {
+                match body.piece(rest)? {
+                    Piece::Content(run) => {
+                        back.extend_from_slice(rest.get(..run).unwrap_or_default());
+                        at += run;
+                    }
+                    Piece::Framing(run) => at += run,
+                }
+            }
+            Ok(at)
+        }
+    }
+}
+
+struct Delivery<'a, 'b, I: Io, R> {
+    wires: Wires<'a, I, R>,
+    body: &'b mut Body,
+    coding: Coding,
+    rest: Rest,
+    limits: Limits,
+    back_sent: usize,
+    has_surplus: bool,
+    progress: Timestamp,
+    is_first: bool,
+}
+
+impl<I: Io, R> Delivery<'_, '_, I, R> {
+    /// What lies behind the head in `work.reply` comes first.
+    fn begin(&mut self) {
+        let work = &mut *self.wires.work;
+        let start = work.response.len();
+        let bytes = work.reply.get(start..).unwrap_or_default();
+        // A fault is told again by the next read.
+        let taken = take(self.body, self.coding, bytes, &mut work.back).unwrap_or(0);
+        self.has_surplus = self.body.is_done() && taken < bytes.len();
+        if !self.body.is_done() && taken < bytes.len() {
+            // Only a fault leaves bytes behind.
+            self.has_surplus = true;
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Delivered> {
+        let local = self.wires.local;
+        let mut scratch = local.scratch.borrow_mut();
+        let mut is_blocked = false;
+        loop {
+            match self.poll_back(context) {
+                Poll::Ready(Err(())) => return Poll::Ready(Delivered::ClientGone),
+                Poll::Pending => {
+                    is_blocked = true;
+                    break;
+                }
+                Poll::Ready(Ok(())) => {}
+            }
+            if self.body.is_done() {
+                let whole = if self.has_surplus { Delivered::WithSurplus } else { Delivered::Whole };
+                return Poll::Ready(whole);
+            }
+            if self.has_surplus {
+                return Poll::Ready(Delivered::Broken(FailureKind::BodyCut));
+            }
+            match poll_read(&mut self.wires.leg.stream, context, &mut scratch) {
+                Poll::Pending => break,
+                Poll::Ready(Ok([])) => match self.body.end_of_input() {
+                    Ok(()) => continue,
+                    Err(_) => return Poll::Ready(Delivered::Broken(FailureKind::BodyCut)),
+                },
+                Poll::Ready(Err(_)) => return Poll::Ready(Delivered::Broken(FailureKind::BodyCut)),
+                Poll::Ready(Ok(bytes)) => self.pass(context, bytes),
+            }
+        }
+        let moved = self.poll_rest(context, &mut scratch);
+        if matches!(moved, Moved::ClientGone) {
+            return Poll::Ready(Delivered::ClientGone);
+        }
+        drop(scratch);
+        if self.is_first {
+            self.is_first = false;
+        } else {
+            self.progress = local.io.now();
+            local.board.progressed(self.slot(), self.progress);
+        }
+        let deadline = self.limits.deadline.unwrap_or(Timestamp::MAX);
+        let due = deadline.min(self.progress + self.limits.idle);
+        self.wires.client.timer.poll(context, due).map(|()| {
+            if due == deadline {
+                Delivered::Deadline
+            } else if is_blocked {
+                Delivered::ClientGone
+            } else {
+                Delivered::Broken(FailureKind::BodyTimeout)
+            }
+        })
+    }
+
+    fn slot(&self) -> Slot {
+        self.wires.leg.in_flight.slot()
+    }
+
+    fn poll_back(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        let work = &mut *self.wires.work;
+        if self.back_sent < work.back.len() {
+            match self.wires.client.poll_send(context, &work.back, &mut self.back_sent) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(())),
+                Poll::Ready(Ok(())) => {}
+            }
+        }
+        work.back.clear();
+        self.back_sent = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends bytes of the body from where they were read; keeps what the client does not take. `work.back` is empty.
+    fn pass(&mut self, context: &mut Context<'_>, bytes: &[u8]) {
+        let Wires { client, work, .. } = &mut self.wires;
+        match self.coding {
+            Coding::Decoded => {
+                let taken = take(self.body, Coding::Decoded, bytes, &mut work.back);
+                self.has_surplus = taken != Ok(bytes.len());
+            }
+            Coding::Verbatim => {
+                let taken = self.body.advance(bytes).map(|advance| advance.taken).unwrap_or(0);
+                self.has_surplus = taken < bytes.len();
+                let good = bytes.get(..taken).unwrap_or_default();
+                let mut sent = 0;
+                // A failure shows again with the next write.
+                let _ = client.poll_send(context, good, &mut sent);
+                work.back.extend_from_slice(good.get(sent..).unwrap_or_default());
+            }
+        }
+    }
+
+    /// The request's body, where there is still some; and whether the client is there.
+    fn poll_rest(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Moved {
+        let Wires { client, leg, work, upload, .. } = &mut self.wires;
+        let moved = match self.rest {
+            Rest::Send => upload.poll_move(context, client, leg, &mut work.window, scratch),
+            Rest::Stop => Moved::ByDestination,
+        };
+        match moved {
+            Moved::ClientGone | Moved::ByClient => moved,
+            // Its answer is on the way already; the connection closes behind it.
+            Moved::Fault(_) | Moved::TooLarge => {
+                self.rest = Rest::Stop;
+                Moved::Over
+            }
+            Moved::Over | Moved::ByDestination => match client.poll_gone(context, scratch) {
+                Poll::Ready(()) => Moved::ClientGone,
+                Poll::Pending => moved,
+            },
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The connection to a destination while one exchange uses it.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use board::InFlight;
+use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
+use io::Io;
+use model::address::Scheme;
+use model::cluster::UpstreamTls;
+use model::id::Slot;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
+use upstream::pool::Keep;
+use upstream::{Resolve, Stream, Target};
+
+use crate::client::{Client, poll_send};
+use crate::local::Local;
+
+/// A connection to a destination, in use.
+pub(crate) struct Leg<S> {
+    pub(crate) stream: Stream<S>,
+    pub(crate) origin: Origin,
+    /// Counted as in flight as long as the leg is there.
+    pub(crate) in_flight: InFlight,
+    /// Whether a byte of the request was taken.
+    pub(crate) has_sent: bool,
+    /// Whether a byte of a response came.
+    pub(crate) has_answered: bool,
+    /// A write failed. What the destination had to say may still be read.
+    pub(crate) is_write_broken: bool,
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Made for this attempt.
+    Fresh,
+    /// From the pool.
+    Reused,
+}
+
+/// Why there is no leg.
+pub(crate) enum NoLeg {
+    /// The destination, or our own side.
+    Failed(FailureKind),
+    /// The client went away meanwhile.
+    ClientGone,
+    /// The total deadline is over.
+    Deadline,
+}
+
+impl<S: ::io::Stream> Leg<S> {
+    /// Sends `bytes` from `at` on. A failure is remembered, not told: only reading says what became of the request.
+    pub(crate) fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8], at: &mut usize) -> Poll<()> {
+        if self.is_write_broken {
+            return Poll::Ready(());
+        }
+        let before = *at;
+        let result = poll_send(&mut self.stream, context, bytes, at);
+        self.has_sent |= *at > before;
+        match result {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(()),
+            Poll::Ready(Err(_)) => {
+                self.is_write_broken = true;
+                Poll::Ready(())
+            }
+        }
+    }
+
+    /// The end of an attempt that failed before its response's head was complete.
+    pub(crate) fn end(&self, failure: FailureKind) -> AttemptEnd {
+        let reused = self.origin == Origin::Reused;
+        let progress = if !self.has_sent {
+            Progress::NotSent
+        } else if reused && !self.has_answered && matches!(failure, FailureKind::Reset | FailureKind::Closed) {
+            Progress::StaleReuse
+        } else {
+            Progress::Sent
+        };
+        AttemptEnd {
+            progress,
+            failure: Some(failure),
+            status: None,
+            retry_after: false,
+            response_bytes_seen: self.has_answered,
+            client_gone: failure == FailureKind::ClientGone,
+            reused,
+        }
+    }
+}
+
+/// TLS settings of a destination's connections; `None`: plain.
+pub(crate) fn tls_of<'a>(cluster: &'a ClusterView, destination: &DestinationView) -> Option<&'a UpstreamTls> {
+    match destination.address.scheme {
+        Scheme::Http => None,
+        Scheme::Https => Some(&cluster.config.tls),
+    }
+}
+
+/// A pooled connection, if there is a good one.
+pub(crate) fn pooled<I: Io, R>(
+    local: &Local<I, R>,
+    cluster: &ClusterView,
+    destination: &DestinationView,
+    now: Timestamp,
+) -> Option<Leg<I::Stream>> {
+    let stream = local.pool.borrow_mut().take(destination.slot, tls_of(cluster, destination), now)?;
+    Some(leg(local, stream, Origin::Reused, destination.slot))
+}
+
+/// A new connection. The client is watched meanwhile.
+pub(crate) async fn connect<I: Io, R: Resolve>(
+    local: &Local<I, R>,
+    client: &mut Client<I>,
+    cluster: &ClusterView,
+    destination: &DestinationView,
+    now: Timestamp,
+    deadline: Option<Timestamp>,
+) -> Result<Leg<I::Stream>, NoLeg> {
+    let literal = match &destination.endpoint {
+        Endpoint::Address(address) => Some(*address),
+        Endpoint::Name(..) => None,
+    };
+    let url = &destination.address;
+    let target = Target { host: &url.host, port: url.port, literal, tls: tls_of(cluster, destination) };
+    let in_flight = local.board.start(destination.slot);
+    let mut connecting = pin!(local.connector.connect(target, now + cluster.timeouts.connect));
+    poll_fn(|context| {
+        if let Poll::Ready(result) = connecting.as_mut().poll(context) {
+            return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));
+        }
+        if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
+            return Poll::Ready(Err(NoLeg::ClientGone));
+        }
+        client.timer.poll(context, deadline.unwrap_or(Timestamp::MAX)).map(|()| Err(NoLeg::Deadline))
+    })
+    .await
+    .map(|stream| Leg {
+        stream,
+        origin: Origin::Fresh,
+        in_flight,
+        has_sent: false,
+        has_answered: false,
+        is_write_broken: false,
+    })
+}
+
+/// Puts a connection whose exchange is over, whole and clean, into the pool.
+pub(crate) fn keep<I: Io, R>(
+    local: &Local<I, R>,
+    cluster: &ClusterView,
+    destination: &DestinationView,
+    leg: Leg<I::Stream>,
+    announced: Option<std::time::Duration>,
+    now: Timestamp,
+) {
+    let keep = Keep { idle: cluster.timeouts.pool_idle, most: cluster.timeouts.pool_size, announced };
+    local.pool.borrow_mut().put(destination.slot, tls_of(cluster, destination), leg.stream, keep, now);
+}
+
+fn leg<I: Io, R>(local: &Local<I, R>, stream: Stream<I::Stream>, origin: Origin, slot: Slot) -> Leg<I::Stream> {
+    Leg {
+        stream,
+        origin,
+        in_flight: local.board.start(slot),
+        has_sent: false,
+        has_answered: false,
+        is_write_broken: false,
+    }
+}

@@ -1,0 +1,114 @@
+//! Where clients are accepted, one task per listener and worker.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::io::{Io, Listener as _};
+use http1::limits::HeadLimits;
+use http1::request::Request;
+use model::listener::{Listener, SelfCheck};
+use model::request::Method;
+use upstream::Resolve;
+
+use crate::connection;
+use crate::local::Local;
+
+/// A listener's configuration as requests see it.
+pub(crate) struct View {
+    pub(crate) config: Listener,
+    pub(crate) limits: HeadLimits,
+    place: Rc<Place>,
+}
+
+/// A listener of one worker. Its configuration may be replaced while connections live.
+pub(crate) struct ListenerCell {
+    view: RefCell<Rc<View>>,
+    place: Rc<Place>,
+}
+
+#[derive(Default)]
+struct Place {
+    is_closed: Cell<bool>,
+}
+
+impl ListenerCell {
+    /// For a listener with this configuration.
+    pub(crate) fn new(config: Listener) -> Self {
+        let place = Rc::new(Place::default());
+        Self { view: RefCell::new(view(config, &place)), place }
+    }
+
+    /// The configuration for the next request.
+    pub(crate) fn view(&self) -> Rc<View> {
+        Rc::clone(&self.view.borrow())
+    }
+
+    /// Replaces the configuration.
+    pub(crate) fn update(&self, config: Listener) {
+        self.view.replace(view(config, &self.place));
+    }
+
+    /// The listener is gone: its connections end after their current exchange.
+    pub(crate) fn close(&self) {
+        self.place.is_closed.set(true);
+    }
+
+    /// Whether it is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.place.is_closed.get()
+    }
+}
+
+impl View {
+    /// Whether the listener is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.place.is_closed.get()
+    }
+
+    /// Whether the request asks who we are.
+    pub(crate) fn is_self_check(&self, request: &Request<'_>) -> bool {
+        self.config.self_check == SelfCheck::On
+            && request.path() == SELF_CHECK
+            && matches!(request.method(), Method::Get | Method::Head)
+    }
+}
+
+/// Accepts until the task is aborted. When descriptors run out it waits: trying again at once would only turn.
+pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: I::Listener, cell: Rc<ListenerCell>) {
+    let mut failures: u32 = 0;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                failures = 0;
+                tokio::task::spawn_local(connection::serve(Rc::clone(&local), Rc::clone(&cell), stream, peer));
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                // Once per spell, not once per try.
+                if failures == 0 {
+                    tracing::warn!(target: "proxy", %error, listener = %cell.view().config.id, "cannot accept");
+                }
+                failures = failures.saturating_add(1);
+                local.io.sleep(BACK_OFF).await;
+            }
+        }
+    }
+}
+
+fn view(config: Listener, place: &Rc<Place>) -> Rc<View> {
+    let limits = HeadLimits::of_client(&config.limits);
+    Rc::new(View { config, limits, place: Rc::clone(place) })
+}
+
+/// The connection that was to be accepted is gone already; the next one may be fine.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    )
+}
+
+const SELF_CHECK: &str = "/.lazaret/self";
+const BACK_OFF: Duration = Duration::from_millis(100);

@@ -1,0 +1,155 @@
+//! What all connections of one worker share: the way out, the pool, buffers. Nothing here leaves the thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+
+use exchange::Snapshot;
+use http1::request::RequestHead;
+use http1::response::ResponseHead;
+use io::Io;
+use telemetry::metrics::WorkerMetrics;
+use telemetry::reopen::ReopenFile;
+use tokio::sync::Notify;
+use upstream::pool::Pool;
+use upstream::{Connector, Stream};
+
+/// One worker's state.
+pub(crate) struct Local<I: Io, R> {
+    pub(crate) io: I,
+    pub(crate) connector: Connector<I, R>,
+    pub(crate) board: board::Worker<Snapshot>,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) access_log: Option<ReopenFile>,
+    pub(crate) instance: Arc<str>,
+    pub(crate) picks: RefCell<exchange::Worker>,
+    pub(crate) pool: RefCell<Pool<Stream<I::Stream>>>,
+    /// Every read of this thread goes in here first: connections that wait hold no buffer.
+    pub(crate) scratch: RefCell<Vec<u8>>,
+    #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]
+    pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
+    pub(crate) presence: Presence,
+}
+
+/// The memory of one exchange. Taken when the first byte of a request arrives, given back when the exchange is over.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    pub(crate) request: RequestHead,
+    /// The request's head, and what came behind it until the head was complete.
+    pub(crate) head: Vec<u8>,
+    /// Towards the destination: head and first bytes of the body.
+    pub(crate) out: Vec<u8>,
+    /// The window over the request's body.
+    pub(crate) window: Vec<u8>,
+    pub(crate) response: ResponseHead,
+    /// From the destination: head and first bytes of the body.
+    pub(crate) reply: Vec<u8>,
+    /// Towards the client: what is not sent yet.
+    pub(crate) back: Vec<u8>,
+}
+
+impl<I: Io, R> Local<I, R> {
+    /// A workspace, used before or new.
+    pub(crate) fn workspace(&self) -> Box<Workspace> {
+        self.workspaces.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Gives a workspace back.
+    pub(crate) fn give_back(&self, mut workspace: Box<Workspace>) {
+        let mut idle = self.workspaces.borrow_mut();
+        if idle.len() < IDLE_WORKSPACES {
+            workspace.clear();
+            idle.push(workspace);
+        }
+    }
+}
+
+impl Workspace {
+    fn clear(&mut self) {
+        for buffer in [&mut self.head, &mut self.out, &mut self.window, &mut self.reply, &mut self.back] {
+            buffer.clear();
+            // What a large body has grown is not kept for the next small one.
+            buffer.shrink_to(KEPT_CAPACITY);
+        }
+    }
+}
+
+/// A buffer for [`Local::scratch`].
+pub(crate) fn scratch() -> RefCell<Vec<u8>> {
+    RefCell::new(vec![0; SCRATCH])
+}
+
+/// Who is connected, so that an end can be announced to those who wait.
+#[derive(Default)]
+pub(crate) struct Presence {
+    is_draining: Cell<bool>,
+    next: Cell<u64>,
+    connections: RefCell<BTreeMap<u64, Option<Waker>>>,
+    empty: Notify,
+}
+
+impl Presence {
+    /// A connection begins.
+    pub(crate) fn enter(&self) -> u64 {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        self.connections.borrow_mut().insert(id, None);
+        id
+    }
+
+    /// The task of a connection, once.
+    pub(crate) fn wake_by(&self, id: u64, waker: &Waker) {
+        if let Some(place) = self.connections.borrow_mut().get_mut(&id) {
+            *place = Some(waker.clone());
+        }
+    }
+
+    /// A connection is over.
+    pub(crate) fn leave(&self, id: u64) {
+        let mut connections = self.connections.borrow_mut();
+        connections.remove(&id);
+        if connections.is_empty() {
+            self.empty.notify_waiters();
+        }
+    }
+
+    /// Whether connections end after their current exchange.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// From now on no connection waits for another request.
+    pub(crate) fn drain(&self) {
+        self.is_draining.set(true);
+        self.wake_all();
+    }
+
+    /// Lets every connection look around: a listener may be gone.
+    pub(crate) fn wake_all(&self) {
+        let wakers: Vec<_> = self.connections.borrow().values().flatten().cloned().collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ends when no connection is left.
+    pub(crate) async fn emptied(&self) {
+        loop {
+            let emptied = self.empty.notified();
+            if self.connections.borrow().is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+/// Text of an address as it stands in X-Forwarded-For and logs: IPv4 in IPv6 is IPv4, no zone.
+pub(crate) fn address_of(peer: SocketAddr) -> std::net::IpAddr {
+    peer.ip().to_canonical()
+}
+
+/// One read takes so much at most: large bodies go in few system calls.
+const SCRATCH: usize = 256 * 1024;
+const IDLE_WORKSPACES: usize = 256;
+const KEPT_CAPACITY: usize = 16 * 1024;

@@ -1,0 +1,95 @@
+//! One timer per connection, set lazily.
+//!
+//! Setting a timer anew costs more than everything else that a fast request spends on time, and almost no timer ever
+//! fires. So the runtime's timer stays where it is as long as it fires no later than what is due; when it fires early,
+//! it is set to what is due by then. A deadline is met exactly all the same: it can only move the timer nearer.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use io::Io;
+use model::time::Timestamp;
+use tokio::time::Sleep;
+
+/// A timer whose deadline is named by each call.
+pub(crate) struct Timer<I> {
+    io: I,
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// When the runtime's timer fires.
+    armed: Timestamp,
+    /// Whether the task was told to the runtime's timer since it was set.
+    is_registered: bool,
+}
+
+impl<I: Io> Timer<I> {
+    /// One that was never set.
+    pub(crate) fn new(io: I) -> Self {
+        Self { io, sleep: None, armed: Timestamp::MAX, is_registered: false }
+    }
+
+    /// Ready when `due` is past. Otherwise the task is woken by then; it may be woken earlier. To be called by one task
+    /// alone.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, due: Timestamp) -> Poll<()> {
+        if due < self.armed || self.sleep.is_none() {
+            self.arm(due);
+        }
+        loop {
+            let Some(sleep) = &mut self.sleep else { return Poll::Pending };
+            let has_fired = if self.is_registered {
+                sleep.is_elapsed()
+            } else {
+                self.is_registered = true;
+                sleep.as_mut().poll(context).is_ready()
+            };
+            if !has_fired {
+                return Poll::Pending;
+            }
+            if self.io.now() >= due {
+                return Poll::Ready(());
+            }
+            self.arm(due);
+        }
+    }
+
+    fn arm(&mut self, due: Timestamp) {
+        let instant = self.io.instant(due);
+        match &mut self.sleep {
+            Some(sleep) => sleep.as_mut().reset(instant),
+            None => self.sleep = Some(Box::pin(tokio::time::sleep_until(instant))),
+        }
+        self.armed = due;
+        self.is_registered = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use io::sim::Sim;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_that_moves_is_met_exactly() {
+        let sim = Sim::new();
+        let mut timer = Timer::new(sim.clone());
+        let at = Timestamp::from_millis;
+        poll_fn(|context| timer.poll(context, at(100))).await;
+        assert_eq!(sim.now(), at(100));
+        // Armed far away, then wanted sooner, then later than what is armed.
+        poll_fn(|context| Poll::Ready(timer.poll(context, at(10_000)))).await.is_pending();
+        poll_fn(|context| timer.poll(context, at(150))).await;
+        assert_eq!(sim.now(), at(150));
+        let mut due = at(200);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        poll_fn(|context| {
+            let fired = timer.poll(context, due);
+            due = at(400);
+            if fired.is_pending() { timer.poll(context, due) } else { fired }
+        })
+        .await;
+        assert_eq!(sim.now(), at(400));
+    }
+}

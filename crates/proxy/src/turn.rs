@@ -1,0 +1,202 @@
+//! One exchange on a client's connection: drives the machine of `exchange` and does what its steps say.
+//!
+//! ```text
+//!   head ──> begin ──> Connect ──> leg (pool or new) ──> await_head ──┬─ failed ──────> handle ──> Connect, Answer …
+//!                         ^                                           └─ head ──> handle ─┬─ Forward ──> deliver ──> over
+//!                         └───────────────────────── hold the response ── HoldThenConnect ┘
+//! ```
+//! Client and destination are driven by the one task of the connection: no second task, no channel.
+
+mod answer;
+mod attempt;
+mod forward;
+
+use std::net::IpAddr;
+
+use board::{Current, GateGuard};
+use exchange::snapshot::{ClusterView, DestinationView, Needs};
+use exchange::{Attempt, Exchange, Input, Snapshot, Step};
+use http1::connection::{Persistence, Version};
+use http1::framing::RequestFraming;
+use http1::response::RequestKind;
+use io::Io;
+use model::request::{Method, RequestFacts};
+use model::time::Timestamp;
+use upstream::Resolve;
+
+use crate::await_head::ClientFault;
+use crate::client::Client;
+use crate::client_address;
+use crate::leg::Leg;
+use crate::listener::View;
+use crate::local::{Local, Workspace};
+use crate::record::Record;
+use crate::sharing::Sharing;
+use crate::upload::Upload;
+
+/// What becomes of the client's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It waits for the next request, since this time.
+    KeepAlive(Timestamp),
+    /// It is closed.
+    Close,
+    /// It is closed, but the client may still be sending.
+    Linger,
+    /// It is reset: what the client has got must not pass for whole.
+    Reset,
+}
+
+/// One exchange.
+pub(crate) struct Turn<'a, I: Io, R> {
+    local: &'a Local<I, R>,
+    client: &'a mut Client<I>,
+    work: &'a mut Workspace,
+    view: &'a View,
+    /// The clock, as it was read last.
+    now: Timestamp,
+    snapshot: Current<Snapshot>,
+    exchange: Exchange,
+    sharing: Sharing<'a>,
+    facts: Facts,
+    upload: Upload,
+    leg: Option<Leg<I::Stream>>,
+    /// Whether the attempt that runs (or ran last) went over a pooled connection.
+    was_reused: bool,
+    /// Head and body of a response that is sent when nothing better comes.
+    held: Option<Vec<u8>>,
+    fault: Option<ClientFault>,
+    record: Record,
+}
+
+/// What of the request decides on the answer's form.
+#[derive(Clone, Copy)]
+struct Facts {
+    client: IpAddr,
+    version: Version,
+    kind: RequestKind,
+    persistence: Persistence,
+}
+
+/// Serves the request whose head lies in `work`.
+pub(crate) async fn serve<I: Io, R: Resolve>(
+    local: &Local<I, R>,
+    client: &mut Client<I>,
+    work: &mut Workspace,
+    view: &View,
+) -> After {
+    let now = local.io.now();
+    let snapshot = local.board.snapshot();
+    let sharing = Sharing::new(&local.board, now);
+    let request = work.request.view(&work.head);
+    let facts = Facts {
+        client: client_address::client(&view.config, client.address, &request),
+        version: request.version(),
+        kind: if request.method() == Method::Head { RequestKind::Head } else { RequestKind::Other },
+        persistence: request.persistence(),
+    };
+    if view.is_self_check(&request) {
+        return answer::self_check(local, client, work, view, facts, now).await;
+    }
+    let (exchange, step) = Exchange::begin(
+        now,
+        &RequestFacts {
+            method: request.method(),
+            method_name: request.method_name(),
+            host: request.host(),
+            port: request.port().unwrap_or(HTTP_PORT),
+            path: request.path(),
+            query: request.query(),
+            fields: &request,
+            client: facts.client,
+            body: request.body(),
+            // Not offered to the destination, so that nothing can be switched to.
+            is_upgrade: false,
+        },
+        &snapshot,
+        &mut local.picks.borrow_mut(),
+        &sharing,
+    );
+    let placement = exchange.placement();
+    let route = placement.route.and_then(|index| snapshot.routes.get(index.index()));
+    let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
+    let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);
+    let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
+    let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
+    let record = Record::begin(now, client.sent);
+    let turn = Turn {
+        local,
+        client,
+        work,
+        view,
+        now,
+        snapshot,
+        exchange,
+        sharing,
+        facts,
+        upload,
+        leg: None,
+        was_reused: false,
+        held: None,
+        fault: is_too_large.then_some(ClientFault::TooLarge),
+        record,
+    };
+    turn.walk(step).await
+}
+
+impl<I: Io, R: Resolve> Turn<'_, I, R> {
+    async fn walk(mut self, first: Step) -> After {
+        if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
+            return self.answer_fault(fault).await;
+        }
+        let mut step = first;
+        loop {
+            step = match step {
+                Step::Connect(attempt) => {
+                    let input = self.attempt(attempt).await;
+                    self.handle(input)
+                }
+                Step::HoldThenConnect(attempt) => {
+                    self.hold().await;
+                    let input = self.attempt(attempt).await;
+                    self.handle(input)
+                }
+                Step::Forward => return self.forward().await,
+                Step::AnswerHeld => return self.answer_held().await,
+                Step::Answer(answer) => return self.answer(&answer).await,
+                Step::Done => return After::Close,
+            };
+        }
+    }
+
+    /// Tells the machine, and puts what it reports where it belongs.
+    fn handle(&mut self, input: Input) -> Step {
+        self.now = self.local.io.now();
+        let gate = self.sharing.advance(self.now);
+        let mut picks = self.local.picks.borrow_mut();
+        let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
+        drop(picks);
+        self.settle(gate);
+        step
+    }
+
+    fn settle(&mut self, gate: Option<GateGuard>) {
+        let report = self.exchange.report();
+        let snapshot = self.snapshot.clone();
+        let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
+        let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
+        let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
+        if let Some(report) = report {
+            self.record.attempt(self.local, &snapshot, &report, self.now, self.was_reused);
+        }
+    }
+}
+
+/// Where an attempt goes. `None`: not in this snapshot, which the machine does not do.
+fn place<'s>(snapshot: &'s Snapshot, attempt: &Attempt) -> Option<(&'s ClusterView, &'s DestinationView)> {
+    let cluster = snapshot.clusters.get(attempt.cluster.index())?;
+    Some((cluster, cluster.destinations.get(attempt.destination.index())?))
+}
+
+const HTTP_PORT: u16 = 80;

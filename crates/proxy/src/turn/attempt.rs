@@ -1,0 +1,149 @@
+//! One attempt: a connection, the request over it, the head of its response.
+
+use exchange::snapshot::{ClusterView, DestinationView};
+use exchange::{Attempt, Connection, Input};
+use http1::forward::{Expectation, RequestRewrite};
+use io::Io;
+use model::cluster::UpstreamHost;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use upstream::Resolve;
+
+use super::{Turn, place};
+use crate::await_head::ClientFault;
+use crate::await_head::{Awaited, Bounds, Wires, await_head};
+use crate::client_address;
+use crate::leg::{self, Leg, NoLeg, Origin};
+use crate::upload::{Moved, Wish};
+
+impl<I: Io, R: Resolve> Turn<'_, I, R> {
+    /// Runs one attempt up to its head or its failure.
+    pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
+        let snapshot = self.snapshot.clone();
+        self.was_reused = false;
+        let Some((cluster, destination)) = place(&snapshot, &attempt) else {
+            return self.failed(unsent(FailureKind::Cancelled));
+        };
+        let mut connection = attempt.connection;
+        loop {
+            let mut leg = match self.leg(connection, cluster, destination).await {
+                Ok(leg) => leg,
+                Err(NoLeg::Failed(kind)) => return self.failed(unsent(kind)),
+                Err(NoLeg::ClientGone) => return Input::ClientGone,
+                Err(NoLeg::Deadline) => return Input::DeadlineReached,
+            };
+            self.was_reused = leg.origin == Origin::Reused;
+            if let Err(moved) = self.prepare(destination, cluster) {
+                return self.client_fault(fault_of(moved));
+            }
+            match self.exchange_heads(&mut leg, cluster).await {
+                Awaited::Head => return self.head(leg),
+                // Nothing was sent and nothing is lost: not an attempt that failed.
+                Awaited::NeverSent => connection = Connection::Fresh,
+                Awaited::Failed(kind) => {
+                    let end = leg.end(kind);
+                    drop(leg);
+                    return self.failed(end);
+                }
+                Awaited::ClientFault(fault) => return self.client_fault(fault),
+                Awaited::Deadline => return Input::DeadlineReached,
+            }
+        }
+    }
+
+    async fn leg(
+        &mut self,
+        connection: Connection,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+    ) -> Result<Leg<I::Stream>, NoLeg> {
+        if connection == Connection::Any
+            && let Some(leg) = leg::pooled(self.local, cluster, destination, self.now)
+        {
+            return Ok(leg);
+        }
+        let deadline = self.exchange.deadline();
+        leg::connect(self.local, self.client, cluster, destination, self.now, deadline).await
+    }
+
+    /// Writes head and first bytes of the body.
+    fn prepare(&mut self, destination: &DestinationView, cluster: &ClusterView) -> Result<(), Moved> {
+        self.upload.take_ahead(&mut self.work.window, &mut self.client.input)?;
+        let request = self.work.request.view(&self.work.head);
+        let host = match cluster.host {
+            UpstreamHost::Original if !request.authority().is_empty() => request.authority(),
+            UpstreamHost::Original | UpstreamHost::Destination => &destination.host,
+        };
+        let rewrite = RequestRewrite {
+            prefix: &destination.address.path,
+            host,
+            peer: &self.client.address_text,
+            proto: "http",
+            trust: client_address::trust(&self.view.config, self.client.address),
+            expectation: match self.upload.expectation() {
+                Wish::Pending => Expectation::Forward,
+                Wish::None => Expectation::Drop,
+            },
+        };
+        self.work.out.clear();
+        self.work.reply.clear();
+        http1::forward::request(&mut self.work.out, &request, &rewrite);
+        self.upload.rewind(&self.work.window, &mut self.work.out);
+        Ok(())
+    }
+
+    async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView) -> Awaited {
+        let bounds = Bounds {
+            started: self.now,
+            idle: cluster.timeouts.idle,
+            per_try: cluster.retry.per_try_timeout,
+            deadline: self.exchange.deadline(),
+            kind: self.facts.kind,
+            client_version: self.facts.version,
+        };
+        let wires = Wires { local: self.local, client: self.client, leg, work: self.work, upload: &mut self.upload };
+        await_head(wires, bounds).await
+    }
+
+    fn head(&mut self, leg: Leg<I::Stream>) -> Input {
+        let response = self.work.response.view(&self.work.reply);
+        let input = Input::ResponseHead {
+            status: response.status(),
+            retry_after: response.has_retry_after(),
+            body_replayable: self.upload.replayable(),
+        };
+        self.local.board.progressed(leg.in_flight.slot(), self.now);
+        self.leg = Some(leg);
+        input
+    }
+
+    fn failed(&self, end: AttemptEnd) -> Input {
+        Input::AttemptEnded { end, body_replayable: self.upload.replayable() }
+    }
+
+    fn client_fault(&mut self, fault: ClientFault) -> Input {
+        self.fault = Some(fault);
+        let end = AttemptEnd { progress: Progress::Sent, ..unsent(FailureKind::ClientBody) };
+        self.failed(end)
+    }
+}
+
+/// An attempt that ended before anything was sent.
+fn unsent(failure: FailureKind) -> AttemptEnd {
+    AttemptEnd {
+        progress: Progress::NotSent,
+        failure: Some(failure),
+        status: None,
+        retry_after: false,
+        response_bytes_seen: false,
+        client_gone: false,
+        reused: false,
+    }
+}
+
+fn fault_of(moved: Moved) -> ClientFault {
+    match moved {
+        Moved::Fault(error) => ClientFault::Framing(error),
+        Moved::TooLarge => ClientFault::TooLarge,
+        Moved::Over | Moved::ByClient | Moved::ByDestination | Moved::ClientGone => ClientFault::Stalled,
+    }
+}

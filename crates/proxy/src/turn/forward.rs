@@ -1,0 +1,250 @@
+//! The response that the client gets: forwarded from the running attempt, or held from an earlier one.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use balance::affinity::cookie::set_cookie;
+use exchange::Input;
+use exchange::snapshot::{ClusterView, DestinationView};
+use http1::body::Body;
+use http1::connection::{Persistence, Version};
+use http1::forward::ResponseRewrite;
+use http1::framing::ResponseFraming;
+use http1::limits::HeadLimits;
+use http1::request::Parsed;
+use io::Io;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use upstream::Resolve;
+
+use super::{After, Turn};
+use crate::await_head::Wires;
+use crate::client::poll_read;
+use crate::download::{Coding, Delivered, Limits, Rest, deliver, take};
+use crate::leg::{self, Leg, Origin};
+use crate::record::{Outcome, Told};
+
+impl<I: Io, R: Resolve> Turn<'_, I, R> {
+    /// Sends the response of the running attempt.
+    pub(super) async fn forward(mut self) -> After {
+        let Some(mut leg) = self.leg.take() else { return After::Close };
+        let snapshot = self.snapshot.clone();
+        let cluster = self.exchange.placement().cluster.and_then(|index| snapshot.clusters.get(index.index()));
+        let Some(cluster) = cluster else { return After::Close };
+        let cookie = self.cookie(cluster);
+        let form = self.write_head(cookie.as_deref());
+        let status = self.work.response.status();
+        let mut body = Body::of_response(self.work.response.framing());
+        let is_request_sent = self.upload.is_sent(&self.work.window);
+        let rest = if is_request_sent || status >= 300 { Rest::Stop } else { Rest::Send };
+        let limits = Limits { started: self.now, idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
+        let wires =
+            Wires { local: self.local, client: self.client, leg: &mut leg, work: self.work, upload: &mut self.upload };
+        let delivered = deliver(wires, &mut body, form.coding, rest, limits).await;
+        let end = self.end_of(&leg, status, delivered);
+        let slot = leg.in_flight.slot();
+        let destination = cluster.destinations.iter().find(|destination| destination.slot == slot);
+        self.finish_leg(leg, cluster, destination, delivered);
+        self.handle(Input::ResponseEnded { end });
+        self.end(status, reason_of(delivered));
+        self.after(delivered, form)
+    }
+
+    /// Keeps the response of the running attempt, if it comes to its end soon and is small.
+    pub(super) async fn hold(&mut self) {
+        let Some(mut leg) = self.leg.take() else { return self.exchange.drop_held() };
+        let snapshot = self.snapshot.clone();
+        let cluster = self.exchange.placement().cluster.and_then(|index| snapshot.clusters.get(index.index()));
+        let Some(cluster) = cluster else { return self.exchange.drop_held() };
+        let most = usize::try_from(cluster.retry.replay).unwrap_or(usize::MAX);
+        if self.read_whole(&mut leg, most).await {
+            self.held = Some(std::mem::take(&mut self.work.reply));
+            let slot = leg.in_flight.slot();
+            let destination = cluster.destinations.iter().find(|destination| destination.slot == slot);
+            self.finish_leg(leg, cluster, destination, Delivered::Whole);
+        } else if self.held.is_none() {
+            self.exchange.drop_held();
+        }
+    }
+
+    /// Sends the held response.
+    pub(super) async fn answer_held(mut self) -> After {
+        self.work.reply = self.held.take().unwrap_or_default();
+        let parsed = self.work.response.parse(&self.work.reply, &HeadLimits::RESPONSE, self.facts.kind);
+        if parsed != Ok(Parsed::Complete) {
+            return After::Close;
+        }
+        let form = self.write_head(None);
+        let mut body = Body::of_response(self.work.response.framing());
+        let start = self.work.response.len();
+        let bytes = self.work.reply.get(start..).unwrap_or_default();
+        // It was read to its end when it was kept.
+        let is_whole = take(&mut body, form.coding, bytes, &mut self.work.back).is_ok() && body.end_of_input().is_ok();
+        let due = self.now + SEND;
+        let is_sent = self.client.send(&self.work.back, due).await.is_ok();
+        self.now = self.local.io.now();
+        let delivered = match (is_sent, is_whole) {
+            (true, true) => Delivered::Whole,
+            (true, false) => Delivered::Broken(FailureKind::BodyCut),
+            (false, _) => Delivered::ClientGone,
+        };
+        self.end(self.work.response.status(), reason_of(delivered));
+        self.after(delivered, form)
+    }
+
+    fn cookie(&self, cluster: &ClusterView) -> Option<String> {
+        let pinned = cluster.destinations.get(self.exchange.new_pin()?.index())?;
+        let affinity = cluster.affinity.as_ref()?;
+        Some(set_cookie(&affinity.key_name, &pinned.affinity_key, &affinity.cookie))
+    }
+
+    /// Writes the head behind interim responses that wait in `work.back`.
+    fn write_head(&mut self, cookie: Option<&str>) -> Form {
+        let response = self.work.response.view(&self.work.reply);
+        let framing = response.framing();
+        let is_decoded = framing == ResponseFraming::Chunked && self.facts.version == Version::Http10;
+        let ends_with_connection = is_decoded || framing == ResponseFraming::Close;
+        let is_kept = self.facts.persistence == Persistence::KeepAlive
+            && !ends_with_connection
+            && self.upload.is_sent(&self.work.window)
+            && !self.local.presence.is_draining()
+            && !self.view.is_closed();
+        let form = Form {
+            coding: if is_decoded { Coding::Decoded } else { Coding::Verbatim },
+            persistence: if is_kept { Persistence::KeepAlive } else { Persistence::Close },
+            end: if ends_with_connection { End::Connection } else { End::Framing },
+        };
+        let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookie };
+        http1::forward::response(&mut self.work.back, &response, &rewrite);
+        form
+    }
+
+    fn end_of(&self, leg: &Leg<I::Stream>, status: u16, delivered: Delivered) -> AttemptEnd {
+        let failure = match delivered {
+            Delivered::Whole | Delivered::WithSurplus => None,
+            Delivered::Broken(kind) => Some(kind),
+            Delivered::ClientGone => Some(FailureKind::ClientGone),
+            Delivered::Deadline => Some(FailureKind::Deadline),
+        };
+        AttemptEnd {
+            progress: Progress::Forwarded,
+            failure,
+            status: Some(status),
+            retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
+            response_bytes_seen: true,
+            client_gone: delivered == Delivered::ClientGone,
+            reused: leg.origin == Origin::Reused,
+        }
+    }
+
+    /// Pools the connection when both messages went over it whole and nothing else did.
+    fn finish_leg(
+        &self,
+        leg: Leg<I::Stream>,
+        cluster: &ClusterView,
+        destination: Option<&DestinationView>,
+        delivered: Delivered,
+    ) {
+        let is_clean = delivered == Delivered::Whole
+            && !leg.is_write_broken
+            && self.upload.is_sent(&self.work.window)
+            && self.work.response.persistence() == Persistence::KeepAlive;
+        if let (true, Some(destination)) = (is_clean, destination) {
+            leg::keep(self.local, cluster, destination, leg, self.work.response.keep_alive_timeout(), self.now);
+        }
+    }
+
+    /// Reads the response's body into `work.reply`; false when it does not end soon, is too large or breaks off.
+    async fn read_whole(&mut self, leg: &mut Leg<I::Stream>, most: usize) -> bool {
+        let mut body = Body::of_response(self.work.response.framing());
+        let start = self.work.response.len();
+        let mut at = start;
+        let due = self.now + HOLD;
+        let (local, client, reply) = (self.local, &mut *self.client, &mut self.work.reply);
+        poll_fn(|context| {
+            loop {
+                match body.advance(reply.get(at..).unwrap_or_default()) {
+                    Ok(advance) => at += advance.taken,
+                    Err(_) => return Poll::Ready(false),
+                }
+                if body.is_done() {
+                    return Poll::Ready(at == reply.len());
+                }
+                if at < reply.len() || at - start > most {
+                    return Poll::Ready(false);
+                }
+                let mut scratch = local.scratch.borrow_mut();
+                match poll_read(&mut leg.stream, context, &mut scratch) {
+                    Poll::Ready(Ok([])) => return Poll::Ready(body.end_of_input().is_ok()),
+                    Poll::Ready(Err(_)) => return Poll::Ready(false),
+                    Poll::Ready(Ok(bytes)) => reply.extend_from_slice(bytes),
+                    Poll::Pending => {
+                        drop(scratch);
+                        return client.timer.poll(context, due).map(|()| false);
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    pub(super) fn end(&self, status: u16, reason: &'static str) {
+        let outcome = Outcome { status, reason, bytes_in: self.upload.content() };
+        let told = Told {
+            listener: self.view.config.id.as_str(),
+            client: self.facts.client,
+            sent: self.client.sent,
+            request: Some(self.work.request.view(&self.work.head)),
+            walked: Some((&self.exchange, &*self.snapshot)),
+        };
+        self.record.end(self.local, told, outcome, self.now);
+    }
+
+    fn after(&self, delivered: Delivered, form: Form) -> After {
+        match (delivered, form.end) {
+            (Delivered::Whole | Delivered::WithSurplus, _) => self.after_whole(form.persistence),
+            (Delivered::ClientGone, _) => After::Close,
+            (Delivered::Broken(_) | Delivered::Deadline, End::Framing) => After::Close,
+            (Delivered::Broken(_) | Delivered::Deadline, End::Connection) => After::Reset,
+        }
+    }
+
+    pub(super) fn after_whole(&self, persistence: Persistence) -> After {
+        match persistence {
+            Persistence::KeepAlive => After::KeepAlive(self.now),
+            Persistence::Close if self.upload.is_read() && self.client.input.is_empty() => After::Close,
+            Persistence::Close => After::Linger,
+        }
+    }
+}
+
+/// The form in which the client gets a response.
+#[derive(Clone, Copy)]
+struct Form {
+    coding: Coding,
+    persistence: Persistence,
+    end: End,
+}
+
+/// By what the client knows where the response ends.
+#[derive(Clone, Copy)]
+enum End {
+    /// By length or chunks: a missing rest shows.
+    Framing,
+    /// By the end of the connection: only a reset shows that something is missing.
+    Connection,
+}
+
+fn reason_of(delivered: Delivered) -> &'static str {
+    match delivered {
+        Delivered::Whole | Delivered::WithSurplus => "",
+        Delivered::Broken(kind) => kind.as_str(),
+        Delivered::ClientGone => FailureKind::ClientGone.as_str(),
+        Delivered::Deadline => FailureKind::Deadline.as_str(),
+    }
+}
+
+/// A response that is to be replaced gets so long to come to its end; the next attempt waits meanwhile.
+const HOLD: Duration = Duration::from_millis(250);
+/// An answer that lies ready is given up when the client does not take it within this time.
+const SEND: Duration = Duration::from_secs(60);
