@@ -111,6 +111,16 @@ fn the_best_real_answer_wins_over_one_of_our_own() {
 }
 
 #[test]
+fn one_timeout_is_repeated_and_a_second_is_not() {
+    let timeout = ended(Progress::Sent, FailureKind::HeadTimeout);
+    let (words, denied) = steps(Compat::None, RetryRules::native(), "GET", &[timeout, timeout]);
+    assert_eq!(words, ["connect 0", "connect 1", "504 response-timeout"]);
+    assert_eq!(denied, Some(RetryDenied::Condition));
+    let (words, _) = steps(Compat::Nginx, RetryRules::native(), "GET", &[timeout, timeout, timeout]);
+    assert_eq!(words, ["connect 0", "connect 1", "connect 2", "504 response-timeout"]);
+}
+
+#[test]
 fn a_held_answer_that_could_not_be_kept_is_not_asked_for() {
     let cluster = cluster(Compat::None, &["a", "b"]);
     let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());

@@ -108,7 +108,7 @@ pub enum Verdict {
 pub enum RetryDenied {
     /// All attempts are used.
     Attempts,
-    /// The condition is not listed.
+    /// The condition is not listed, or it is a second timeout.
     Condition,
     /// The method may not be repeated.
     Method,
@@ -194,8 +194,13 @@ fn native(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, walk: &Wal
         Progress::StaleReuse | Progress::Sent => EndState::Sent,
         Progress::HeadSeen | Progress::Forwarded => EndState::HeadSeen,
     };
-    if state != EndState::Unsent && !may_repeat(rules, request, end, walk, condition) {
-        return denied(RetryDenied::Method);
+    if state != EndState::Unsent {
+        if condition == Condition::Timeout && walk.timeouts > 0 {
+            return denied(RetryDenied::Condition);
+        }
+        if !may_repeat(rules, request, end, condition) {
+            return denied(RetryDenied::Method);
+        }
     }
     if walk.replay == Replay::Lost {
         return denied(RetryDenied::Body);
@@ -223,11 +228,8 @@ fn native(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, walk: &Wal
 }
 
 /// Whether a request whose bytes went out may go out once more.
-fn may_repeat(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, walk: &Walk, condition: Condition) -> bool {
+fn may_repeat(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, condition: Condition) -> bool {
     if request.is_upgrade {
-        return false;
-    }
-    if condition == Condition::Timeout && walk.timeouts > 0 {
         return false;
     }
     if request.method.is_safe() {

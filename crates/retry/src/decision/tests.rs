@@ -207,7 +207,7 @@ fn one_timeout_is_repeated_and_costs_double() {
     let verdict = ask(&request(Method::Get), &timeout, &FRESH);
     assert_eq!(verdict, Verdict::Retry { state: EndState::Sent, target: Target::Next, cost: Cost::TIMEOUT });
     let second = Walk { attempts: 2, timeouts: 1, ..FRESH };
-    assert_eq!(word(ask(&request(Method::Get), &timeout, &second)), "method");
+    assert_eq!(word(ask(&request(Method::Get), &timeout, &second)), "condition");
     assert_eq!(word(ask(&request(Method::Get), &end(Progress::Sent, FailureKind::Reset), &second)), "yes");
     // A connection that did not come up in time held nobody's resources.
     assert_eq!(word(ask(&request(Method::Get), &end(Progress::NotSent, FailureKind::ConnectTimeout), &second)), "yes");
