@@ -35,7 +35,7 @@ pub struct Core {
     /// When the timers last ran.
     ran_at: Timestamp,
     is_started: bool,
-    is_draining: bool,
+    pub(crate) is_draining: bool,
     next_number: u64,
     ignored: Ignored,
     /// Clusters whose availability must be chosen anew after this input.
@@ -137,23 +137,6 @@ impl Core {
     /// What the cluster's passive policies want to hear of: decides what workers report for it.
     pub fn needs(&self, cluster: &ClusterId) -> Needs {
         self.clusters.iter().find(|one| one.config.id == *cluster).map_or(Needs::Nothing, |one| one.needs)
-    }
-
-    /// Panics, in builds with debug assertions, when a value that the view shows differs from one made from scratch.
-    pub fn check_view(&mut self) {
-        let view = self.view();
-        for (cluster, shown) in self.clusters.iter().zip(&view.clusters) {
-            let (standings, is_panic) = cluster.select(&self.effects.timers);
-            let have: Vec<_> = shown.destinations.iter().map(|one| (one.is_available, one.because)).collect();
-            let want: Vec<_> = standings.iter().map(|one| (one.is_available, one.because)).collect();
-            debug_assert_eq!((have, shown.is_panic), (want, is_panic), "availability of {}", shown.id);
-            for destination in &cluster.destinations {
-                let status = destination.node_status(cluster.active(), cluster.passive(), self.is_draining);
-                debug_assert_eq!(destination.status, status, "status of {}", destination.key);
-            }
-            debug_assert_eq!(cluster.picture(&self.effects.timers), **shown);
-        }
-        debug_assert_eq!(view.clusters.len(), self.clusters.len());
     }
 
     /// What was ignored so far.

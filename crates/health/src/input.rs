@@ -31,7 +31,8 @@ pub enum Input {
         /// One line: why.
         summary: String,
     },
-    /// The time of [`crate::Core::poll_timeout`] has come (or passed). Too early is harmless.
+    /// The time of [`crate::Core::poll_timeout`] has come (or passed). Too early is harmless, and a driver that says it at
+    /// each of its ticks lets the view's age tell whether the core still runs.
     TimerDue,
     /// A probe ended.
     Probed(Probed),

@@ -36,6 +36,23 @@ impl Core {
         }
     }
 
+    /// Panics, in builds with debug assertions, when a value that the view shows differs from one made from scratch.
+    pub fn check_view(&mut self) {
+        let view = self.view();
+        for (cluster, shown) in self.clusters.iter().zip(&view.clusters) {
+            let (standings, is_panic) = cluster.select(&self.effects.timers);
+            let have: Vec<_> = shown.destinations.iter().map(|one| (one.is_available, one.because)).collect();
+            let want: Vec<_> = standings.iter().map(|one| (one.is_available, one.because)).collect();
+            debug_assert_eq!((have, shown.is_panic), (want, is_panic), "availability of {}", shown.id);
+            for destination in &cluster.destinations {
+                let status = destination.node_status(cluster.active(), cluster.passive(), self.is_draining);
+                debug_assert_eq!(destination.status, status, "status of {}", destination.key);
+            }
+            debug_assert_eq!(cluster.picture(&self.effects.timers), **shown);
+        }
+        debug_assert_eq!(view.clusters.len(), self.clusters.len());
+    }
+
     fn check_cluster(&self, cluster: &ClusterState) {
         let timers = &self.effects.timers;
         let is_set = |key| timers.at(key).is_some();

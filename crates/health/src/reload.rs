@@ -23,7 +23,7 @@ use model::destination::Destination;
 use model::event::Cause;
 use model::health::{CheckKind, Switch};
 use model::id::{ClusterId, DestinationId, DestinationKey};
-use model::passive::{PassiveCheck, PassivePolicy as PassiveOptions};
+use model::passive::PassiveCheck;
 use model::view::Counter;
 
 use crate::cluster::{ClusterNumber, ClusterState, Round};
@@ -328,16 +328,9 @@ impl Reload<'_> {
 
     fn rebuild_passive_policies(&self, destination: &mut DestinationState, cluster: &Cluster, check: &PassiveCheck) {
         let mut old = std::mem::take(&mut destination.traffic.policies);
-        for options in passive_options(&destination.config, check) {
-            let settings = PassiveSettings {
-                destination: destination.config.id.clone(),
-                options,
-                compat: cluster.compat,
-                reactivation_period: check.reactivation_period,
-                n_destinations: cluster.destinations.len(),
-            };
+        for settings in PassiveSettings::of(&destination.config, cluster, check) {
             let kept =
-                old.iter().position(|(before, _)| is_same_policy(before, &settings)).map(|place| old.remove(place));
+                old.iter().position(|(before, _)| before.is_same_policy(&settings)).map(|place| old.remove(place));
             let policy = match kept {
                 Some((before, mut policy)) => {
                     if before != settings {
@@ -386,28 +379,6 @@ impl Reload<'_> {
             schedule::probe_by(cluster, place.destination, at, self.effects);
         }
     }
-}
-
-/// The policies of one destination: the cluster's, with its own max_fails in place of the cluster's where it has one.
-fn passive_options(destination: &Destination, check: &PassiveCheck) -> Vec<PassiveOptions> {
-    let mut options = check.policies.clone();
-    if let Some(own) = destination.max_fails {
-        options.retain(|one| !matches!(one, PassiveOptions::MaxFails(_)));
-        options.push(PassiveOptions::MaxFails(own));
-    }
-    options
-}
-
-fn is_same_policy(a: &PassiveSettings, b: &PassiveSettings) -> bool {
-    a.compat == b.compat
-        && match (&a.options, &b.options) {
-            (PassiveOptions::TransportFailureRate(_), PassiveOptions::TransportFailureRate(_))
-            | (PassiveOptions::MaxFails(_), PassiveOptions::MaxFails(_)) => true,
-            (PassiveOptions::Custom(a), PassiveOptions::Custom(b)) => a == b,
-            (PassiveOptions::TransportFailureRate(_) | PassiveOptions::MaxFails(_) | PassiveOptions::Custom(_), _) => {
-                false
-            }
-        }
 }
 
 /// A destination waits at most so long for its first passed probe.

@@ -8,7 +8,7 @@
 //! would be wrong: a worker may still hold an old snapshot or a long request, and a late report for a slot that was just
 //! given away would be charged to somebody else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::id::Slot;
@@ -27,6 +27,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     uses: Vec<Use>,
+    free: BTreeSet<usize>,
+    n_living: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,8 @@ impl Slots {
     /// The lowest free slot. Its place is not known until [`Self::settle`].
     pub(crate) fn take(&mut self) -> Slot {
         let nowhere = Use::Living(Place { cluster: usize::MAX, destination: usize::MAX });
-        let index = self.uses.iter().position(|one| *one == Use::Free).unwrap_or(self.uses.len());
+        let index = self.free.pop_first().unwrap_or(self.uses.len());
+        self.n_living += 1;
         match self.uses.get_mut(index) {
             Some(one) => *one = nowhere,
             None => self.uses.push(nowhere),
@@ -50,29 +53,34 @@ impl Slots {
 
     /// Its destination is gone.
     pub(crate) fn retire(&mut self, slot: Slot) {
-        if let Some(one) = self.uses.get_mut(slot.index()) {
+        if let Some(one @ Use::Living(_)) = self.uses.get_mut(slot.index()) {
             *one = Use::Resting { is_rested: false, is_quiet: false };
+            self.n_living -= 1;
         }
     }
 
     /// Its time of rest is over.
     pub(crate) fn rested(&mut self, slot: Slot) {
-        if let Some(one @ Use::Resting { .. }) = self.uses.get_mut(slot.index()) {
-            *one = match *one {
-                Use::Resting { is_quiet: false, .. } => Use::Resting { is_rested: true, is_quiet: false },
-                Use::Resting { is_quiet: true, .. } | Use::Free | Use::Living(_) => Use::Free,
-            };
+        if let Some(Use::Resting { is_rested, .. }) = self.uses.get_mut(slot.index()) {
+            *is_rested = true;
+            self.free_if_ready(slot);
         }
     }
 
     /// Nobody uses it any more. False for a slot that does not rest.
     pub(crate) fn quiet(&mut self, slot: Slot) -> bool {
-        let Some(one @ Use::Resting { .. }) = self.uses.get_mut(slot.index()) else { return false };
-        *one = match *one {
-            Use::Resting { is_rested: false, .. } => Use::Resting { is_rested: false, is_quiet: true },
-            Use::Resting { is_rested: true, .. } | Use::Free | Use::Living(_) => Use::Free,
-        };
+        let Some(Use::Resting { is_quiet, .. }) = self.uses.get_mut(slot.index()) else { return false };
+        *is_quiet = true;
+        self.free_if_ready(slot);
         true
+    }
+
+    fn free_if_ready(&mut self, slot: Slot) {
+        let Some(one) = self.uses.get_mut(slot.index()) else { return };
+        if *one == (Use::Resting { is_rested: true, is_quiet: true }) {
+            *one = Use::Free;
+            self.free.insert(slot.index());
+        }
     }
 
     /// Says where the living ones stand now.
@@ -92,9 +100,9 @@ impl Slots {
         }
     }
 
-    /// Slots whose destination lives.
+    /// How many slots have a living destination.
     pub(crate) fn n_living(&self) -> usize {
-        self.uses.iter().filter(|one| matches!(one, Use::Living(_))).count()
+        self.n_living
     }
 }
 

@@ -70,6 +70,8 @@ pub struct World {
     pub cancelled: BTreeSet<Ticket>,
     pub freed: Vec<Slot>,
     pub n_published: usize,
+    /// Probes that were judged: when, which, and whether it passed.
+    pub judged: Vec<(Timestamp, Ticket, bool)>,
     /// All that came out, in words.
     pub log: Vec<String>,
     /// Answers under way.
@@ -95,6 +97,7 @@ impl World {
             cancelled: BTreeSet::new(),
             freed: Vec::new(),
             n_published: 0,
+            judged: Vec::new(),
             log: Vec::new(),
             pending: BTreeMap::new(),
             is_manual: false,
@@ -190,6 +193,8 @@ impl World {
             self.now = self.now.max(next);
             if answer.is_some_and(|answer| answer <= next) {
                 let (_, end) = self.pending.pop_first().unwrap();
+                let passed = end.failure.is_none() && end.status.is_none_or(|status| (200..300).contains(&status));
+                self.judged.push((self.now, end.ticket, passed));
                 self.input(Input::Probed(end));
             } else {
                 self.input(Input::TimerDue);

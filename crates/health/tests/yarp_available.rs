@@ -3,7 +3,7 @@
 use health::available::{AvailablePolicy, Candidate, Candidates, HealthyAndUnknown, HealthyOrPanic, PanicThreshold};
 use model::available::{AvailablePolicy as Options, Because};
 use model::health::Switch::{self, Off, On};
-use model::health::{CheckKind, Health, HealthPair};
+use model::health::{CheckKind, HealthPair};
 use model::ratio::Ratio;
 
 use crate::world::*;
@@ -88,7 +88,7 @@ fn panic_shows_and_says_why() {
     for id in ["a", "b"] {
         let destination = world.destination(id);
         assert_eq!((destination.is_available, destination.because), (true, Because::Panic));
-        assert_eq!(destination.health.active, Health::Unhealthy, "panic acts on availability, never on a value");
+        assert_eq!(destination.health.active, Unhealthy, "panic acts on availability, never on a value");
     }
 }
 

@@ -6,6 +6,7 @@
 mod failure;
 mod max_fails;
 mod max_fails_nginx;
+mod settings;
 mod transport_failure_rate;
 mod transport_failure_rate_yarp;
 
@@ -15,7 +16,6 @@ use std::time::Duration;
 use model::cluster::Compat;
 use model::event::Evidence;
 use model::health::Health;
-use model::id::DestinationId;
 use model::passive::PassivePolicy as Options;
 use model::time::Timestamp;
 
@@ -24,6 +24,7 @@ use crate::registry::Registry;
 
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
+pub use settings::PassiveSettings;
 pub(crate) use transport_failure_rate::DEFAULT_REACTIVATION;
 pub use transport_failure_rate::WindowedFailureRate;
 pub use transport_failure_rate_yarp::YarpFailureRate;
@@ -90,21 +91,6 @@ pub struct PassiveState {
     pub health: Health,
     /// When it was last ejected.
     pub ejected_at: Option<Timestamp>,
-}
-
-/// What a passive policy is built from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PassiveSettings {
-    /// The destination it serves.
-    pub destination: DestinationId,
-    /// The policy's own options.
-    pub options: Options,
-    /// Whose arithmetic the cluster follows.
-    pub compat: Compat,
-    /// The cluster's reactivation period, if one is set.
-    pub reactivation_period: Option<Duration>,
-    /// Destinations in the cluster, this one included.
-    pub n_destinations: usize,
 }
 
 /// What a passive policy answers.

@@ -45,13 +45,13 @@ impl WindowedFailureRate {
     fn add(&mut self, now: Timestamp, failed: u64, total: u64) {
         let width = (u64::try_from(self.options.window.as_nanos()).unwrap_or(u64::MAX) / N_BUCKETS).max(1);
         let number = now.as_nanos() / width;
-        while self.buckets.front().is_some_and(|oldest| oldest.number + N_BUCKETS <= number) {
+        while self.buckets.front().is_some_and(|oldest| oldest.number.saturating_add(N_BUCKETS) <= number) {
             self.buckets.pop_front();
         }
         match self.buckets.back_mut() {
             Some(newest) if newest.number >= number => {
-                newest.failed += failed;
-                newest.total += total;
+                newest.failed = newest.failed.saturating_add(failed);
+                newest.total = newest.total.saturating_add(total);
             }
             Some(_) | None => self.buckets.push_back(Bucket { number, failed, total }),
         }
@@ -76,7 +76,8 @@ impl PassivePolicy for WindowedFailureRate {
         if !is_failure {
             return None;
         }
-        let (failed, total) = self.buckets.iter().fold((0, 0), |(f, t), bucket| (f + bucket.failed, t + bucket.total));
+        let failed = self.buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.failed));
+        let total = self.buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.total));
         if total < u64::from(self.options.minimum) || (failed as f64 / total as f64) < self.options.rate_limit {
             return None;
         }
