@@ -289,6 +289,8 @@ impl Core {
         self.cycle.complete();
         self.timers.set(Timer::CycleDeadline, None);
         self.timers.set(Timer::Cycle, Some(self.cycle.next_start(now, self.config.poll_interval)));
+        // Before the next cycle starts, which may be at once: its outstanding answers would make decisions wait.
+        self.try_to_run(now);
         self.decide_all(now);
         self.read_addresses(now);
     }
