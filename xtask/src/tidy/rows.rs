@@ -122,7 +122,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
     let allowed: &[&str] = match name {
         "model" => &["ipnet", "serde"],
         "apisix" => &["serde", "serde_json"],
-        "config" => &["annotate-snippets", "ipnet", "jsonc-parser", "serde", "serde-saphyr"],
+        "config" => &["annotate-snippets", "ipnet", "jsonc-parser", "serde", "serde-saphyr", "serde_json"],
         "health" => &["libm", "serde"],
         "balance" => &["xxhash-rust"],
         "retry" | "rhi" => &["serde"],

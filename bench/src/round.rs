@@ -1,0 +1,120 @@
+//! Rounds: one proxy after the other, forwards and backwards, and again when foreign work was in the way.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::engine::{Engine, Pace};
+use crate::options::Options;
+use crate::proxy::{Proxy, core_busy};
+
+/// One proxy's round.
+#[derive(Clone, Debug)]
+pub(crate) struct Round {
+    pub(crate) proxy: &'static str,
+    /// `None`: every connection sends as fast as it is answered.
+    pub(crate) rate: Option<f64>,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+    /// CPU of the proxy per request, microseconds, over the whole round.
+    pub(crate) cpu: f64,
+    /// The same in each window.
+    pub(crate) windows: Vec<f64>,
+    /// Requests answered in a second of the clock.
+    pub(crate) per_second: f64,
+    pub(crate) latencies: Vec<Duration>,
+    /// Share of the proxy's core that others took.
+    pub(crate) foreign: f64,
+    pub(crate) resident: u64,
+}
+
+/// All rounds of all proxies at one pace.
+pub(crate) fn rounds(
+    engine: &mut Engine,
+    proxies: &[Proxy],
+    options: &Options,
+    rate: Option<f64>,
+) -> Result<Vec<Round>> {
+    let mut all = Vec::new();
+    for number in 0..options.rounds {
+        let mut order: Vec<&Proxy> = proxies.iter().collect();
+        if number % 2 == 1 {
+            order.reverse();
+        }
+        for proxy in order {
+            all.push(quiet_round(engine, proxy, options, rate)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Repeats a disturbed round, and takes the quietest when none was quiet.
+fn quiet_round(engine: &mut Engine, proxy: &Proxy, options: &Options, rate: Option<f64>) -> Result<Round> {
+    let mut best: Option<Round> = None;
+    for _ in 0..TRIES {
+        wait_for_quiet()?;
+        let round = round(engine, proxy, options, rate)?;
+        let is_quiet = round.foreign <= FOREIGN;
+        if best.as_ref().is_none_or(|best| round.foreign < best.foreign) {
+            best = Some(round);
+        }
+        if is_quiet {
+            break;
+        }
+    }
+    best.ok_or_else(|| anyhow::anyhow!("no round was run"))
+}
+
+fn round(engine: &mut Engine, proxy: &Proxy, options: &Options, rate: Option<f64>) -> Result<Round> {
+    let pace = rate.map_or(Pace::Closed, |rate| Pace::Poisson { rate });
+    engine.aim(proxy.addr, options.connections)?;
+    engine.run(pace, WARM_UP, WARM_UP, |_| {})?;
+    engine.tally = crate::engine::Tally::default();
+    let (cpu_before, busy_before, started) = (proxy.cpu()?, core_busy()?, Instant::now());
+    let mut windows = Vec::new();
+    let mut last = (cpu_before, 0);
+    engine.run(pace, options.length, WINDOW, |tally| {
+        let Ok(cpu) = proxy.cpu() else { return };
+        let answered = tally.answered - last.1;
+        if answered > 0 {
+            windows.push((cpu - last.0) as f64 / 1000.0 / answered as f64);
+        }
+        last = (cpu, tally.answered);
+    })?;
+    let (cpu, busy, elapsed) = (proxy.cpu()? - cpu_before, core_busy()? - busy_before, started.elapsed());
+    let resident = proxy.resident()?;
+    let tally = std::mem::take(&mut engine.tally);
+    engine.settle()?;
+    Ok(Round {
+        proxy: proxy.name,
+        rate,
+        answered: tally.answered,
+        failed: tally.failed,
+        cpu: cpu as f64 / 1000.0 / tally.answered.max(1) as f64,
+        windows,
+        per_second: tally.answered as f64 / elapsed.as_secs_f64(),
+        latencies: tally.latencies,
+        foreign: busy.saturating_sub(cpu) as f64 / elapsed.as_nanos() as f64,
+        resident,
+    })
+}
+
+/// Until the proxy's core was idle for a moment, or patience ends.
+fn wait_for_quiet() -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let (before, started) = (core_busy()?, Instant::now());
+        std::thread::sleep(Duration::from_millis(100));
+        let busy = (core_busy()? - before) as f64 / started.elapsed().as_nanos() as f64;
+        if busy <= FOREIGN {
+            break;
+        }
+    }
+    Ok(())
+}
+
+const WARM_UP: Duration = Duration::from_millis(300);
+const WINDOW: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(3);
+const FOREIGN: f64 = 0.06;
+const TRIES: usize = 3;
