@@ -392,9 +392,11 @@ fn a_pin_that_cannot_be_met_moves_or_stays_by_its_policy() {
         assert_eq!(word(&Walk::begin(&forged, &without_a, &board).1), "connect 1");
     }
     // With Return503Error the session lives nowhere else: no retry moves it.
-    let cluster = sticky(AffinityFailurePolicy::Return503Error);
-    let all = snapshot(whole(&cluster), &[route(None)]);
-    let (mut walk, _) = Walk::begin(&pinned, &all, &board);
-    assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "502 connection-refused");
-    assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Untried));
+    for compat in [Compat::None, Compat::Nginx] {
+        let cluster = model::cluster::Cluster { compat, ..sticky(AffinityFailurePolicy::Return503Error) };
+        let all = snapshot(whole(&cluster), &[route(None)]);
+        let (mut walk, _) = Walk::begin(&pinned, &all, &board);
+        assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "502 connection-refused");
+        assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Untried));
+    }
 }

@@ -139,6 +139,8 @@ impl Exchange {
             pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(cluster, &self.tried, ground.shared) },
         };
         match retry::decide(&cluster.retry, cluster.compat, &self.request, end, &walk) {
+            // nginx's rules do not look at who is left.
+            Verdict::Retry { target: Target::Next, .. } if self.is_bound(cluster) => Err(RetryDenied::Untried),
             Verdict::Retry { target, cost, .. } => {
                 if cost == Cost::FREE || ground.shared.withdraw(cluster.budget, cost) {
                     Ok(target)
