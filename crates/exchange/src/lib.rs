@@ -4,7 +4,7 @@
 //! does what the [`Step`] says, tells the machine what came of it by [`Exchange::handle`], and after each call hands
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
-//! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`pick`] (who is next), [`reason`].
+//! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), `pick` (who is next), [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;

@@ -58,7 +58,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn an_exchange_keeps_its_limits_and_ends(

@@ -11,7 +11,7 @@
 //! POST, PATCH and unknown methods join S1 to S3 only by `non_idempotent` (always, or with an Idempotency-Key), which
 //! also lifts the narrower rule of PUT and DELETE. No changing method is sent twice when its fields make the second try
 //! differ from the first. Conditions apply in nginx's words: a connection that failed or broke is `error`, time that
-//! ran out `timeout`, an answer that is not HTTP `invalid_header`. Under `compat: nginx` [`crate::nginx`] decides.
+//! ran out `timeout`, an answer that is not HTTP `invalid_header`. Under `compat: nginx` the module `nginx` decides.
 //!
 //! Sources: RFC 9110 9.2.2, RFC 9112 9.3.1, nginx's documentation of proxy_next_upstream.
 

@@ -1,6 +1,6 @@
 //! Which route a request belongs to.
 //!
-//! [`Table`] holds all routes, sorted once by precedence ([`rank`]) and indexed by host ([`host`]) and path ([`trie`]);
+//! [`Table`] holds all routes, sorted once by precedence (`rank`) and indexed by host (`host`) and path (`trie`);
 //! a look-up allocates nothing. [`path`] tells which paths are refused before any look-up, and what their normal form is.
 //!
 //! ```text
