@@ -36,14 +36,9 @@ impl Budgets {
     }
 
     /// Pays for successes.
-    pub(crate) fn earn<S>(
-        &self,
-        board: &Board<S>,
-        sums: &BTreeMap<Slot, u64>,
-        cluster_of: impl Fn(Slot) -> Option<ClusterId>,
-    ) {
-        for (&slot, &ok) in sums {
-            if let Some(account) = cluster_of(slot).and_then(|cluster| self.places.get(&cluster)) {
+    pub(crate) fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, u64>, owners: &BTreeMap<Slot, ClusterId>) {
+        for (slot, &ok) in sums {
+            if let Some(account) = owners.get(slot).and_then(|cluster| self.places.get(cluster)) {
                 let amount = ok.saturating_mul(u64::from(Cost::DEPOSIT.0));
                 board.deposit(account.place, u32::try_from(amount).unwrap_or(u32::MAX), u32::MAX);
             }
@@ -82,7 +77,8 @@ mod tests {
         let mut now = Timestamp::ZERO;
         budgets.advance(&board, now);
         assert_eq!(board.balance(place), 3000);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), |_| Some(cluster.clone()));
+        let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
         assert_eq!(board.balance(place), 203_000);
         for _ in 0..1000 {
             now = now + std::time::Duration::from_millis(100);

@@ -30,7 +30,13 @@ pub(crate) struct Taken {
 
 /// Takes out what stands on the board. Of merged events only the class and the count are left: they began after the
 /// last drain at the earliest that can be told (`since`) and ended by `now`.
-pub(crate) fn take(reader: &mut Reader, slots: &[Slot], reach: Reach, since: Timestamp, now: Timestamp) -> Taken {
+pub(crate) fn take<'a>(
+    reader: &mut Reader,
+    slots: impl Iterator<Item = &'a Slot>,
+    reach: Reach,
+    since: Timestamp,
+    now: Timestamp,
+) -> Taken {
     let mut taken = Taken::default();
     reader.drain(|drained| match drained {
         Drained::Event { slot, worker: _, ok_before, ended } => {
@@ -45,7 +51,7 @@ pub(crate) fn take(reader: &mut Reader, slots: &[Slot], reach: Reach, since: Tim
         }
     });
     match reach {
-        Reach::All => slots.iter().for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot)),
+        Reach::All => slots.for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot)),
         Reach::Failed => taken.sums.iter_mut().for_each(|(&slot, sum)| *sum += reader.ok_since(slot)),
     }
     taken.sums.retain(|_, sum| *sum > 0);
@@ -100,16 +106,16 @@ mod tests {
         worker.succeeded(bad);
 
         let now = Timestamp::from_millis(10);
-        let taken = take(&mut reader, &[good, bad], Reach::Failed, Timestamp::ZERO, now);
+        let taken = take(&mut reader, [good, bad].iter(), Reach::Failed, Timestamp::ZERO, now);
         let inputs: Vec<Input> = taken.into_inputs().collect();
         assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot: bad, ok: 2 }] });
         assert!(matches!(inputs[1], Input::OutcomeSeen(OutcomeEvent { slot: Slot(5), .. })));
         assert_eq!(inputs.len(), 2);
 
-        let taken = take(&mut reader, &[good, bad], Reach::All, Timestamp::ZERO, now);
+        let taken = take(&mut reader, [good, bad].iter(), Reach::All, Timestamp::ZERO, now);
         let inputs: Vec<Input> = taken.into_inputs().collect();
         assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4 }] }]);
-        let taken = take(&mut reader, &[good, bad], Reach::All, Timestamp::ZERO, now);
+        let taken = take(&mut reader, [good, bad].iter(), Reach::All, Timestamp::ZERO, now);
         assert_eq!(taken.into_inputs().count(), 0);
     }
 
@@ -120,7 +126,7 @@ mod tests {
         let mut reader = board.reader().unwrap();
         (0..10).for_each(|at| worker.report(Slot(1), refused(at)));
         let now = Timestamp::from_millis(20);
-        let taken = take(&mut reader, &[Slot(1)], Reach::Failed, Timestamp::ZERO, now);
+        let taken = take(&mut reader, [Slot(1)].iter(), Reach::Failed, Timestamp::ZERO, now);
         let classes = taken.into_inputs().filter(
             |input| matches!(input, Input::OutcomeSeen(event) if event.outcome.class == OutcomeClass::ConnFail),
         );

@@ -26,7 +26,7 @@ use upstream::{Connector, Resolve, Tls};
 use crate::budgets::Budgets;
 use crate::feed::{self, Reach};
 use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
-use crate::probe::{ProbeBuilder, ProbeSender, Probes};
+use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
 use crate::publish::Publisher;
 use crate::quiet::QuietSlots;
 use crate::summary;
@@ -169,10 +169,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                         return;
                     }
                 }
-                (destination, probed) = self.probes.next() => {
-                    self.metrics.probe(&destination, probed.failure);
-                    self.core.handle(self.io.now(), Input::Probed(probed));
-                }
+                ended = self.probes.next() => self.probed(ended),
                 () = self.wake.notified() => self.drain(Reach::Failed),
                 () = asleep => {}
             }
@@ -221,9 +218,8 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.drain(Reach::All);
         let summary = summary::change(self.publisher.config(), &config);
         self.publisher.configure(config);
+        // Its event brings a Publish, also when no health changed.
         self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
-        // Also when no health changed: routes and timeouts may have.
-        self.publish();
         Ok(())
     }
 
@@ -238,27 +234,41 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         }
     }
 
+    /// One probe ended, and maybe others by now: what they change is published once.
+    fn probed(&mut self, ended: Ended) {
+        let mut next = Some(ended);
+        while let Some(Ended { destination, probed }) = next {
+            self.metrics.probe(&destination, probed.failure);
+            self.core.handle(self.io.now(), Input::Probed(probed));
+            next = self.probes.try_next();
+        }
+    }
+
     fn drain(&mut self, reach: Reach) {
         let now = self.io.now();
-        let taken = feed::take(&mut self.reader, &self.publisher.slots(), reach, self.drained_at, now);
+        let owners = self.publisher.owners();
+        let taken = feed::take(&mut self.reader, owners.keys(), reach, self.drained_at, now);
         self.drained_at = now;
-        self.budgets.earn(&self.board, &taken.sums, |slot| self.publisher.cluster_of(slot));
+        self.budgets.earn(&self.board, &taken.sums, owners);
         for input in taken.into_inputs() {
             self.core.handle(now, input);
         }
     }
 
-    /// Does what the core wants done.
+    /// Does what the core wants done. Events are told after the snapshot that they are part of is published: who hears
+    /// of an event finds its effect.
     fn carry_out(&mut self) {
+        let mut events = Vec::new();
         while let Some(output) = self.core.poll_output() {
             match output {
                 Output::Probe(order) => self.probes.start(order),
                 Output::CancelProbe(ticket) => self.probes.cancel(ticket),
-                Output::Event(event) => self.journal.append(event),
+                Output::Event(event) => events.push(event),
                 Output::Publish => self.publish(),
                 Output::FreeSlot(slot) => self.quiet.free(slot),
             }
         }
+        events.into_iter().for_each(|event| self.journal.append(event));
     }
 
     fn publish(&mut self) {

@@ -25,7 +25,7 @@ use model::id::{DestinationKey, Slot};
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use upstream::{Connector, Resolve};
 
 pub use self::message::{BuiltInBuilder, ProbeBuilder, ProbeMessage};
@@ -65,6 +65,12 @@ pub(crate) struct Probes<I, R> {
     tasks: BTreeMap<Ticket, AbortHandle>,
     orders: BTreeMap<Id, Running>,
     probed: BTreeSet<Slot>,
+}
+
+/// A probe that ended.
+pub(crate) struct Ended {
+    pub(crate) destination: DestinationKey,
+    pub(crate) probed: Probed,
 }
 
 struct Running {
@@ -120,20 +126,37 @@ impl<I: Io, R: Resolve> Probes<I, R> {
     }
 
     /// The next probe that ends; never while none is in flight. Cancel safe.
-    pub(crate) async fn next(&mut self) -> (DestinationKey, Probed) {
+    pub(crate) async fn next(&mut self) -> Ended {
         loop {
-            let (id, end) = match self.running.join_next_with_id().await {
+            let joined = match self.running.join_next_with_id().await {
                 None => pending().await,
-                Some(Ok((id, end))) => (id, end),
-                // A task that panicked (a sender written by others) says nothing about the destination.
-                Some(Err(error)) => (error.id(), ProbeEnd::failed(FailureKind::Local, None)),
+                Some(joined) => joined,
             };
-            if let Some(Running { ticket, slot, destination }) = self.orders.remove(&id) {
-                self.tasks.remove(&ticket);
-                self.probed.remove(&slot);
-                return (destination, Probed { ticket, failure: end.failure, status: end.status });
+            if let Some(ended) = self.ended(joined) {
+                return ended;
             }
         }
+    }
+
+    /// A probe that has ended already.
+    pub(crate) fn try_next(&mut self) -> Option<Ended> {
+        while let Some(joined) = self.running.try_join_next_with_id() {
+            let ended = self.ended(joined);
+            if ended.is_some() {
+                return ended;
+            }
+        }
+        None
+    }
+
+    /// `None` for one that was given up.
+    fn ended(&mut self, joined: Result<(Id, ProbeEnd), JoinError>) -> Option<Ended> {
+        // A task that panicked (a sender written by others) says nothing about the destination.
+        let (id, end) = joined.unwrap_or_else(|error| (error.id(), ProbeEnd::failed(FailureKind::Local, None)));
+        let Running { ticket, slot, destination } = self.orders.remove(&id)?;
+        self.tasks.remove(&ticket);
+        self.probed.remove(&slot);
+        Some(Ended { destination, probed: Probed { ticket, failure: end.failure, status: end.status } })
     }
 }
 
@@ -189,7 +212,7 @@ impl<I: Io, R: Resolve> Clone for Kit<I, R> {
 }
 
 /// Probes younger than [`HANGING_AFTER`] at once.
-const FRESH: usize = 256;
+const FRESH: usize = 1024;
 /// Older ones at once.
 const HANGING: usize = 4096;
 /// A probe without an end for so long hangs.

@@ -28,6 +28,7 @@ pub(crate) struct Publisher {
     routes: Arc<[RouteView]>,
     clusters: Vec<Arc<Cluster>>,
     published: BTreeMap<ClusterId, Arc<ClusterView>>,
+    /// Whose slot it is; made anew when a cluster is.
     owners: BTreeMap<Slot, ClusterId>,
     revision: Revision,
 }
@@ -57,8 +58,9 @@ impl Publisher {
         self.routes = route_views(&config);
         let before: BTreeMap<&ClusterId, &Arc<Cluster>> =
             self.clusters.iter().map(|cluster| (&cluster.id, cluster)).collect();
-        let kept =
-            |cluster: &Cluster| before.get(&cluster.id).filter(|kept| ****kept == *cluster).map(|kept| Arc::clone(kept));
+        let kept = |cluster: &Cluster| {
+            before.get(&cluster.id).filter(|kept| ****kept == *cluster).map(|kept| Arc::clone(kept))
+        };
         self.clusters =
             config.clusters.iter().map(|cluster| kept(cluster).unwrap_or_else(|| Arc::new(cluster.clone()))).collect();
         self.config = config;
@@ -73,34 +75,40 @@ impl Publisher {
         self.clusters.clone()
     }
 
-    /// All slots of the last snapshot.
-    pub(crate) fn slots(&self) -> Vec<Slot> {
-        self.owners.keys().copied().collect()
-    }
-
-    /// Whose slot it is.
-    pub(crate) fn cluster_of(&self, slot: Slot) -> Option<ClusterId> {
-        self.owners.get(&slot).cloned()
+    /// All slots of the last snapshot, and whose they are.
+    pub(crate) fn owners(&self) -> &BTreeMap<Slot, ClusterId> {
+        &self.owners
     }
 
     /// The snapshot of this moment.
     pub(crate) fn snapshot(&mut self, core: &mut Core, budgets: &mut Budgets) -> Snapshot {
         let health = core.view();
         let mut clusters = Vec::with_capacity(self.clusters.len());
+        let mut is_any_new = self.published.len() != self.clusters.len();
         for (cluster, state) in self.clusters.iter().zip(&health.clusters) {
             debug_assert_eq!(cluster.id, state.id, "the core keeps the order of the configuration");
             let needs = needs(core.needs(&cluster.id));
             let last = self.published.get(&cluster.id).filter(|view| is_current(view, cluster, state, needs));
             clusters.push(match last {
                 Some(view) => Arc::clone(view),
-                None => Arc::new(cluster_view(cluster, state, &self.policies, needs, budgets.place(&cluster.id))),
+                None => {
+                    is_any_new = true;
+                    Arc::new(cluster_view(cluster, state, &self.policies, needs, budgets.place(&cluster.id)))
+                }
             });
         }
-        self.published = clusters.iter().map(|view| (view.id.clone(), Arc::clone(view))).collect();
-        self.owners = clusters
-            .iter()
-            .flat_map(|view| view.destinations.iter().map(|destination| (destination.slot, view.id.clone())))
-            .collect();
+        if is_any_new {
+            self.published = clusters.iter().map(|view| (view.id.clone(), Arc::clone(view))).collect();
+            let owned = |view: &Arc<ClusterView>| {
+                let id = view.id.clone();
+                view.destinations
+                    .iter()
+                    .map(|destination| destination.slot)
+                    .zip(std::iter::repeat(id))
+                    .collect::<Vec<_>>()
+            };
+            self.owners = clusters.iter().flat_map(owned).collect();
+        }
         self.revision = self.revision.next();
         Snapshot {
             revision: self.revision,

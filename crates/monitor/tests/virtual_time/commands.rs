@@ -1,0 +1,95 @@
+//! What operators and programs ask of a running monitor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use health::HealthSet;
+use io::Io;
+use io::sim::Sim;
+use model::event::EventKind;
+use model::health::{CheckKind, Health};
+use model::id::DestinationKey;
+use model::view::NodeStatus;
+use monitor::ConfigureError;
+
+use crate::destination::{Destination, status};
+use crate::world::{check, cluster, config, millis, run, secs};
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_with_a_bad_ca_file_is_refused_and_changes_nothing() {
+    let before = config(vec![cluster("a", None, &[("one", "http://10.0.0.1/")])]);
+    let mut bad = config(vec![cluster("b", None, &[("one", "https://10.0.0.1/")])]);
+    bad.clusters[0].tls.ca = Some(PathBuf::from("/nowhere/ca.pem"));
+    run(Sim::new(), before, async |world| {
+        let error = world.handle.configure(Arc::new(bad)).await.unwrap_err();
+        assert!(matches!(&error, ConfigureError::Tls { cluster, .. } if cluster.as_str() == "b"));
+        assert!(error.to_string().starts_with("cluster b: /nowhere/ca.pem: cannot read"), "{error}");
+        assert_eq!(world.board.load().clusters[0].id.as_str(), "a");
+        world.handle.refused("lazaret.yaml:3:1: error: unknown key".to_owned()).await.unwrap();
+        let refused = |event: &EventKind| matches!(event, EventKind::Config { applied: false, .. });
+        assert_eq!(world.events().iter().filter(|event| refused(event)).count(), 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_set_from_outside_takes_effect_before_the_call_returns() {
+    let io = Sim::new();
+    let _server = Destination::start(&io, "10.0.0.1:80", status(200));
+    let destinations = [("one", "http://10.0.0.1/")];
+    run(io, config(vec![cluster("a", Some(check()), &destinations)]), async |world| {
+        world.pass(millis(500)).await;
+        let set = |health| HealthSet {
+            destination: DestinationKey::new("a", "one"),
+            check: CheckKind::Active,
+            health,
+            reactivation: None,
+        };
+        world.handle.set_health(set(Health::Unhealthy)).await.unwrap();
+        assert!(world.available("a").is_empty());
+        // It stands until the policy says otherwise.
+        world.pass(secs(1)).await;
+        assert_eq!(world.available("a"), ["one"]);
+        let nobody = HealthSet { destination: DestinationKey::new("a", "nobody"), ..set(Health::Healthy) };
+        world.handle.set_health(nobody).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_reports_every_node_unhealthy_while_traffic_goes_on() {
+    let destinations = [("one", "http://10.0.0.1/")];
+    run(Sim::new(), config(vec![cluster("a", None, &destinations)]), async |world| {
+        assert_eq!(world.health("a", "one").status, NodeStatus::Healthy);
+        world.handle.drain().await.unwrap();
+        assert_eq!(world.health("a", "one").status, NodeStatus::Unhealthy);
+        assert_eq!(world.available("a"), ["one"]);
+        assert!(world.events().contains(&EventKind::Draining));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hears_of_an_event_finds_its_effect_published() {
+    let io = Sim::new();
+    let _server = Destination::start(&io, "10.0.0.1:80", status(200));
+    run(io, config(vec![cluster("a", Some(check()), &[("one", "http://10.0.0.1/")])]), async |world| {
+        let mut news = world.journal.subscribe();
+        // The first probe's verdict.
+        news.changed().await.unwrap();
+        let revision = *news.borrow_and_update();
+        assert!(world.board.load().health.revision >= revision);
+        assert_eq!(world.health("a", "one").health.active, Health::Healthy);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_loop_turns_ten_times_a_second_and_ends_when_told() {
+    let config = config(vec![cluster("a", None, &[("one", "http://10.0.0.1/")])]);
+    run(Sim::new(), config, async |world| {
+        world.pass(secs(5)).await;
+        assert!(world.io.now().since(world.handle.turned_at()) <= millis(100));
+    })
+    .await;
+}

@@ -1,0 +1,116 @@
+//! What workers report reaches the core, and its verdict the next request.
+
+use std::sync::Arc;
+
+use board::{Ended, Worker};
+use exchange::snapshot::{Needs, Snapshot};
+use io::Io;
+use io::sim::Sim;
+use model::cluster::Cluster;
+use model::health::Health;
+use model::id::{Slot, WorkerId};
+use model::outcome::{FailureKind, Outcome, OutcomeClass};
+
+use crate::world::{World, check, cluster, config, max_fails, millis, run, secs};
+
+fn passive() -> Cluster {
+    let mut cluster = cluster("a", None, &[("good", "http://10.0.0.1/"), ("bad", "http://10.0.0.2/")]);
+    cluster.health_check.passive = Some(max_fails());
+    cluster
+}
+
+fn fail(world: &World, worker: &Worker<Snapshot>, slot: Slot) {
+    let now = world.now();
+    let outcome = Outcome {
+        class: OutcomeClass::ConnFail,
+        failure: Some(FailureKind::Refused),
+        status: None,
+        retryable: true,
+        client_gone: false,
+    };
+    worker.report(slot, Ended { picked_at: now, ended_at: now, outcome });
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_failure_that_trips_takes_effect_at_once_and_ends_in_time() {
+    run(Sim::new(), config(vec![passive()]), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        world.pass(millis(950)).await;
+        let slot = world.health("a", "bad").slot;
+        assert_eq!(world.board.load().clusters[0].needs, Needs::Failures);
+        for _ in 0..3 {
+            fail(&world, &worker, slot);
+        }
+        // No time passes: the core is woken by the failure, not by the tick.
+        let failed_at = world.now();
+        while world.available("a").len() == 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(world.now(), failed_at);
+        assert_eq!(world.available("a"), ["good"]);
+        assert_eq!(worker.snapshot().clusters[0].available, [0]);
+        assert_eq!(world.health("a", "bad").health.passive, Health::Unhealthy);
+        world.pass(secs(10)).await;
+        assert_eq!(world.health("a", "bad").health.passive, Health::Unknown);
+        assert_eq!(world.became("bad", Health::Unknown).unwrap().since(failed_at), secs(10));
+        assert_eq!(world.available("a"), ["good", "bad"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_request_brings_the_probe_forward() {
+    let io = Sim::new();
+    let server = crate::destination::Destination::start(&io, "10.0.0.1:80", crate::destination::status(200));
+    let check = model::active::ActiveCheck { interval: secs(60), confirm_interval: secs(1), ..check() };
+    run(io, config(vec![cluster("a", Some(check), &[("one", "http://10.0.0.1/")])]), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        world.pass(secs(10)).await;
+        assert_eq!(server.asked_at().len(), 1);
+        fail(&world, &worker, world.health("a", "one").slot);
+        world.pass(millis(251)).await;
+        assert_eq!(server.asked_at().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn successes_pay_into_the_retry_budget() {
+    run(Sim::new(), config(vec![passive()]), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        world.pass(millis(50)).await;
+        let budget = world.board.load().clusters[0].budget;
+        assert_eq!(world.board.balance(budget), 3000);
+        let slot = world.health("a", "good").slot;
+        (0..100).for_each(|_| worker.succeeded(slot));
+        world.pass(millis(100)).await;
+        let balance = world.board.balance(budget);
+        assert!((23_000..=23_300).contains(&balance), "{balance}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_is_given_away_only_after_the_last_request_there_is_over() {
+    let of = |ids: &[(&str, &str)]| Arc::new(config(vec![cluster("a", None, ids)]));
+    let (one, two) = (("one", "http://10.0.0.1/"), ("two", "http://10.0.0.2/"));
+    run(Sim::new(), (*of(&[one, two])).clone(), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        let slot = world.health("a", "two").slot;
+        let in_flight = worker.start(slot);
+        world.handle.configure(of(&[one])).await.unwrap();
+        worker.tick(world.now());
+        world.pass(secs(70)).await;
+        world.handle.configure(of(&[one, ("three", "http://10.0.0.3/")])).await.unwrap();
+        assert_ne!(world.health("a", "three").slot, slot, "a request is in flight there");
+
+        drop(in_flight);
+        worker.tick(world.now());
+        world.pass(secs(1)).await;
+        let more = [one, ("three", "http://10.0.0.3/"), ("four", "http://10.0.0.4/")];
+        world.handle.configure(of(&more)).await.unwrap();
+        assert_eq!(world.health("a", "four").slot, slot);
+        assert!(world.io.now() > model::time::Timestamp::from_secs(70));
+    })
+    .await;
+}
