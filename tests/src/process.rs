@@ -125,9 +125,10 @@ impl Lazaret {
 
     /// A destination's document.
     pub fn destination(&self, cluster: &str, destination: &str) -> serde_json::Value {
-        get(self.control, &format!("/api/destinations/{cluster}/{destination}"))
+        let page: serde_json::Value = get(self.control, &format!("/api/destinations/{cluster}/{destination}"))
             .and_then(|answer| serde_json::from_str(&answer.body).ok())
-            .unwrap_or_default()
+            .unwrap_or_default();
+        page["cluster"]["destinations"][0].clone()
     }
 
     /// A destination's two values, `active/passive`.

@@ -82,12 +82,10 @@ fn nothing_reaches_the_dead_one_after_its_ejection(lazaret: &Lazaret) {
 }
 
 fn find_ejection(transitions: &serde_json::Value) -> Option<String> {
-    let list = transitions.as_array().or_else(|| transitions["transitions"].as_array())?;
+    let list = transitions["events"].as_array()?;
     let mut found: Vec<_> = list
         .iter()
-        .filter(|t| {
-            t["destination"] == "b" && [&t["to"], &t["active"], &t["passive"]].iter().any(|v| **v == "unhealthy")
-        })
+        .filter(|t| t["destination"] == "b" && t["to"] == "unhealthy")
         .filter_map(|t| t["at"].as_str().map(str::to_owned))
         .collect();
     found.sort();
