@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::cluster::{Cluster, Compat};
 use model::event::{Cause, EventKind, Evidence, Seen};
@@ -212,7 +213,7 @@ impl Core {
                 .destinations
                 .get(place.destination)
                 .and_then(|destination| destination.traffic.ejected_at)
-                .is_some_and(|ejected_at| event.picked_at < ejected_at);
+                .is_some_and(|ejected_at| event.picked_at < ejected_at + PUBLISHED_AFTER);
         let is_judged = cluster.passive() == Switch::On && !is_known;
         if moved == Changed::Yes {
             self.touch(place);
@@ -393,3 +394,7 @@ impl Core {
         }
     }
 }
+
+/// How long a worker may go on picking an ejected destination until the next picture has reached it. Picks of that time
+/// say nothing new, either.
+const PUBLISHED_AFTER: Duration = Duration::from_millis(10);

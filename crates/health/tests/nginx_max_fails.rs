@@ -112,6 +112,8 @@ fn what_counts_and_what_passes() {
     for unlisted in [403, 404, 501] {
         assert!(!counts(status(unlisted, true)), "{unlisted}");
     }
+    let merged = Outcome { class: OutcomeClass::ConnFail, status: None, ..status(500, true) };
+    assert!(counts(merged), "one of a storm, of which only the class is left");
     assert!(!counts(failed(OutcomeClass::Cut, FailureKind::BodyCut)), "after the head nothing counts");
     assert!(!counts(failed(OutcomeClass::Neutral, FailureKind::ClientGone)));
     assert!(!counts(Outcome { client_gone: true, ..failed(OutcomeClass::Neutral, FailureKind::HeadTimeout) }));

@@ -125,6 +125,17 @@ fn late_answers_neither_end_an_ejection_nor_prolong_it() {
 }
 
 #[test]
+fn picks_of_the_moment_before_every_worker_knew_say_nothing_new() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[max_fails(1, 10.0)])]);
+    world.outcome("a", refused());
+    for (time, picked_at, end) in [(0.5, 0.009_999, 10.0), (0.6, 0.010, 10.6)] {
+        world.run_until(time);
+        world.outcome_picked_at("a", at(picked_at), refused());
+        assert_eq!(world.destination("a").reactivation_at, Some(at(end)));
+    }
+}
+
+#[test]
 fn a_newer_ejection_replaces_the_pending_reactivation() {
     let mut world = World::of(&[rate()]);
     world.set("a", CheckKind::Passive, Unhealthy, Some(secs(60.0)));

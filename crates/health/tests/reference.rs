@@ -102,7 +102,9 @@ impl History {
                     }
                     None
                 }
-                Fact::Outcome { picked_at, .. } if ejected_at.is_some_and(|ejected| *picked_at < ejected) => None,
+                Fact::Outcome { picked_at, .. } if ejected_at.is_some_and(|ejected| is_old(*picked_at, ejected)) => {
+                    None
+                }
                 Fact::Outcome { outcome, .. } if outcome.class == OutcomeClass::Ok => {
                     if value == Health::Unknown {
                         value = Health::Healthy;
@@ -126,7 +128,7 @@ impl History {
         let (now, _) = self.facts[index];
         let second = |at: Timestamp| at.as_nanos() / 1_000_000_000;
         let seen = self.facts[cut..=index].iter().filter(|(_, fact)| match fact {
-            Fact::Outcome { picked_at, .. } => ejected_at.is_none_or(|ejected| *picked_at >= ejected),
+            Fact::Outcome { picked_at, .. } => ejected_at.is_none_or(|ejected| !is_old(*picked_at, ejected)),
             _ => true,
         });
         let (mut failed, mut total, mut count) = (0, 0, 0);
@@ -160,4 +162,9 @@ fn is_transport(outcome: &Outcome) -> bool {
 
 fn is_failed(outcome: &Outcome) -> bool {
     !matches!(outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral | OutcomeClass::Overload | OutcomeClass::Slow)
+}
+
+/// Picked before the ejection had reached every worker.
+fn is_old(picked_at: Timestamp, ejected_at: Timestamp) -> bool {
+    picked_at < ejected_at + Duration::from_millis(10)
 }

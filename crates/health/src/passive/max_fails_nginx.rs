@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use model::event::Evidence;
 use model::health::Health;
-use model::outcome::{FailureKind, Outcome};
+use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{MaxFails, PassivePolicy as Options};
 use model::time::Timestamp;
 
@@ -137,6 +137,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::HeadTooLarge
             | FailureKind::RequestBody,
         ) => true,
+        None if outcome.status.is_none() => is_counted_by_class(outcome.class),
         None | Some(FailureKind::Status) => {
             outcome.retryable && matches!(outcome.status, Some(429 | 500 | 502 | 503 | 504))
         }
@@ -150,5 +151,15 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::Deadline
             | FailureKind::Cancelled,
         ) => false,
+    }
+}
+
+/// In a storm of failures only the class of some is left.
+fn is_counted_by_class(class: OutcomeClass) -> bool {
+    match class {
+        OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::AppFail => true,
+        OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Cut | OutcomeClass::Slow | OutcomeClass::Neutral => {
+            false
+        }
     }
 }

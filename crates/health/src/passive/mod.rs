@@ -32,8 +32,9 @@ pub use transport_failure_rate_yarp::YarpFailureRate;
 /// Judges the outcomes of one destination. Write one, register it under a name ([`crate::Registry::passive`]), and list
 /// it among a cluster's passive policies.
 ///
-/// Except under `compat`, outcomes of requests that were picked before the latest ejection are not shown: they say
-/// nothing new, so late answers can neither prolong an ejection nor end it early.
+/// Except under `compat`, outcomes of requests that were picked before the latest ejection (or within 10 ms after it,
+/// before every worker knew) are not shown: they say nothing new, so late answers can neither prolong an ejection nor end
+/// it early.
 pub trait PassivePolicy: Debug + Send {
     /// Its name, as events show it.
     fn name(&self) -> &str;

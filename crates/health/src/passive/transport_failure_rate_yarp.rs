@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use model::event::Evidence;
 use model::health::Health;
-use model::outcome::{FailureKind, Outcome};
+use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
 
@@ -108,7 +108,11 @@ fn is_failure(outcome: &Outcome) -> bool {
     if outcome.client_gone {
         return false;
     }
-    outcome.failure.is_some_and(|failure| match failure {
+    let Some(failure) = outcome.failure else {
+        // In a storm of failures only the class of some is left.
+        return matches!(outcome.class, OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut);
+    };
+    match failure {
         FailureKind::Dns
         | FailureKind::Refused
         | FailureKind::Unreachable
@@ -129,7 +133,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::Cancelled => false,
-    })
+    }
 }
 
 const BUCKET: Duration = Duration::from_secs(1);
