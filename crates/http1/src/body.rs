@@ -147,13 +147,13 @@ impl Body {
 }
 
 impl BodyError {
-    /// Snake-case word for the log and the answer.
+    /// Kebab-case word for the log and the answer.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chunk => "chunk",
             Self::Trailer => "trailer",
-            Self::ForbiddenTrailer => "forbidden_trailer",
-            Self::TooLong => "chunk_overhead",
+            Self::ForbiddenTrailer => "forbidden-trailer",
+            Self::TooLong => "chunk-overhead",
             Self::Cut => "cut",
         }
     }

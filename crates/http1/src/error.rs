@@ -98,21 +98,21 @@ impl RequestError {
         }
     }
 
-    /// Snake-case word for the log and the answer.
+    /// Kebab-case word for the log and the answer.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Field(field) => field.as_str(),
-            Self::RequestLine => "request_line",
-            Self::RequestLineTooLong => "request_line_too_long",
+            Self::RequestLine => "request-line",
+            Self::RequestLineTooLong => "request-line-too-long",
             Self::Version => "version",
             Self::Target => "target",
-            Self::HostCount => "host_count",
+            Self::HostCount => "host-count",
             Self::Authority => "authority",
             Self::Connect => "connect",
-            Self::ContentLength => "content_length",
-            Self::TransferEncoding => "transfer_encoding",
-            Self::UnknownCoding => "unknown_coding",
-            Self::ConnectionOptions => "connection_options",
+            Self::ContentLength => "content-length",
+            Self::TransferEncoding => "transfer-encoding",
+            Self::UnknownCoding => "unknown-coding",
+            Self::ConnectionOptions => "connection-options",
             Self::Expectation => "expectation",
         }
     }
@@ -124,16 +124,16 @@ impl ResponseError {
         matches!(self, Self::Field(FieldError::TooLarge | FieldError::TooMany) | Self::StatusLineTooLong)
     }
 
-    /// Snake-case word for the log.
+    /// Kebab-case word for the log.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Field(field) => field.as_str(),
-            Self::StatusLine => "status_line",
-            Self::StatusLineTooLong => "status_line_too_long",
+            Self::StatusLine => "status-line",
+            Self::StatusLineTooLong => "status-line-too-long",
             Self::Version => "version",
-            Self::ContentLength => "content_length",
-            Self::TransferEncoding => "transfer_encoding",
-            Self::ConnectionOptions => "connection_options",
+            Self::ContentLength => "content-length",
+            Self::TransferEncoding => "transfer-encoding",
+            Self::ConnectionOptions => "connection-options",
         }
     }
 }
@@ -141,13 +141,13 @@ impl ResponseError {
 impl FieldError {
     fn as_str(self) -> &'static str {
         match self {
-            Self::LineEnd => "line_end",
-            Self::Folded => "folded_line",
-            Self::Name => "field_name",
-            Self::BlankBeforeColon => "blank_before_colon",
-            Self::Value => "field_value",
-            Self::TooLarge => "header_too_large",
-            Self::TooMany => "too_many_fields",
+            Self::LineEnd => "line-end",
+            Self::Folded => "folded-line",
+            Self::Name => "field-name",
+            Self::BlankBeforeColon => "blank-before-colon",
+            Self::Value => "field-value",
+            Self::TooLarge => "header-too-large",
+            Self::TooMany => "too-many-fields",
         }
     }
 }

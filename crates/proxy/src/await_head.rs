@@ -76,7 +76,7 @@ pub(crate) struct Wires<'a, I: Io, R> {
 /// Sends `work.out`, then the body, and waits for the head. Interim responses are put into `work.back` and sent from
 /// there; what of them is not sent yet stays there.
 pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds) -> Awaited {
-    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, progress: bounds.started };
+    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, moved: 0, progress: None };
     let awaited = poll_fn(|context| wait.poll(context)).await;
     let sent = wait.back_sent;
     wait.wires.work.back.drain(..sent);
@@ -90,13 +90,14 @@ struct Wait<'a, I: Io, R> {
     back_sent: usize,
     /// Interim responses so far.
     interim: usize,
-    /// When a byte last moved.
-    progress: Timestamp,
+    /// [`Wait::mark`] when it was looked at last.
+    moved: u64,
+    /// When a byte last moved; `None` before the second look.
+    progress: Option<Timestamp>,
 }
 
 impl<I: Io, R> Wait<'_, I, R> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Awaited> {
-        let is_first = self.out_sent == 0;
         let local = self.wires.local;
         let mut scratch = local.scratch.borrow_mut();
         let is_head_sent = self.poll_out(context).is_ready();
@@ -123,10 +124,23 @@ impl<I: Io, R> Wait<'_, I, R> {
         if self.poll_back(context).is_err() {
             return Poll::Ready(Awaited::Failed(FailureKind::ClientGone));
         }
-        if !is_first {
-            self.progress = local.io.now();
-        }
+        self.note_progress();
         self.poll_timer(context, moved)
+    }
+
+    /// The clock is read when something moved, and not for the first bytes, which leave when the attempt starts.
+    fn note_progress(&mut self) {
+        let mark = self.mark();
+        if mark == self.moved {
+            return;
+        }
+        self.progress = Some(if self.moved == 0 { self.bounds.started } else { self.wires.local.io.now() });
+        self.moved = mark;
+    }
+
+    fn mark(&self) -> u64 {
+        let Wires { client, work, upload, .. } = &self.wires;
+        self.out_sent as u64 + work.reply.len() as u64 + upload.moved() + client.sent
     }
 
     fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -210,7 +224,7 @@ impl<I: Io, R> Wait<'_, I, R> {
 
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let idle = self.progress + self.bounds.idle;
+            let idle = self.progress.unwrap_or(self.bounds.started) + self.bounds.idle;
             let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
             let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
             let patience = match self.wires.upload.expectation() {

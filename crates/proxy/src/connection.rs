@@ -34,7 +34,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         let is_closing = || local.presence.is_draining() || listener.is_closed();
         let after = match client.read_head(&local, &view.limits, patience, is_closing).await {
             Head::Over => return,
-            Head::TimedOut => return refuse(&local, client, &view, None, 408, "header_timeout").await,
+            Head::TimedOut => return refuse(&local, client, &view, None, 408, "header-timeout").await,
             Head::Refused(work, error) => {
                 return refuse(&local, client, &view, Some(work), error.status(), error.as_str()).await;
             }

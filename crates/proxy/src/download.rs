@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use http1::body::{Body, BodyError, Piece};
 use io::Io;
-use model::id::Slot;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 
@@ -78,8 +77,9 @@ pub(crate) async fn deliver<I: Io, R>(
         limits,
         back_sent: 0,
         has_surplus: false,
+        received: 0,
+        moved: None,
         progress: limits.started,
-        is_first: true,
     };
     delivery.begin();
     poll_fn(|context| delivery.poll(context)).await
@@ -117,8 +117,12 @@ struct Delivery<'a, 'b, I: Io, R> {
     limits: Limits,
     back_sent: usize,
     has_surplus: bool,
+    /// Bytes from the destination, behind those that came with the head.
+    received: u64,
+    /// What had moved at the last look.
+    moved: Option<u64>,
+    /// When a byte last moved.
     progress: Timestamp,
-    is_first: bool,
 }
 
 impl<I: Io, R> Delivery<'_, '_, I, R> {
@@ -171,12 +175,7 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
             return Poll::Ready(Delivered::ClientGone);
         }
         drop(scratch);
-        if self.is_first {
-            self.is_first = false;
-        } else {
-            self.progress = local.io.now();
-            local.board.progressed(self.slot(), self.progress);
-        }
+        self.note_progress();
         let deadline = self.limits.deadline.unwrap_or(Timestamp::MAX);
         let due = deadline.min(self.progress + self.limits.idle);
         self.wires.client.timer.poll(context, due).map(|()| {
@@ -190,8 +189,15 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
         })
     }
 
-    fn slot(&self) -> Slot {
-        self.wires.leg.in_flight.slot()
+    /// The clock is read when something moved, and not for what was sent together with the head.
+    fn note_progress(&mut self) {
+        let Wires { local, client, leg, upload, .. } = &self.wires;
+        let mark = Some(self.received + client.sent + upload.moved());
+        if mark != self.moved && self.moved.is_some() {
+            self.progress = local.io.now();
+            local.board.progressed(leg.in_flight.slot(), self.progress);
+        }
+        self.moved = mark;
     }
 
     fn poll_back(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
@@ -210,6 +216,7 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
 
     /// Sends bytes of the body from where they were read; keeps what the client does not take. `work.back` is empty.
     fn pass(&mut self, context: &mut Context<'_>, bytes: &[u8]) {
+        self.received += bytes.len() as u64;
         let Wires { client, work, .. } = &mut self.wires;
         match self.coding {
             Coding::Decoded => {

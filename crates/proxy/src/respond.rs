@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn a_synthetic_answer_names_its_reason_twice() {
-        let reply = Reply::of_client_fault(400, "host_count");
+        let reply = Reply::of_client_fault(400, "host-count");
         let expected = "HTTP/1.1 400 Bad Request\r\n\
-            Proxy-Status: lazaret; error=http_request_error; details=\"host_count\"\r\n\
-            Content-Type: text/plain; charset=utf-8\r\nContent-Length: 29\r\nConnection: close\r\n\r\n";
+            Proxy-Status: lazaret; error=http_request_error; details=\"host-count\"\r\n\
+            Content-Type: text/plain; charset=utf-8\r\nContent-Length: 28\r\nConnection: close\r\n\r\n";
         assert_eq!(written(&reply, RequestKind::Head), expected);
-        assert_eq!(written(&reply, RequestKind::Other), format!("{expected}400 Bad Request: host_count\n"));
+        assert_eq!(written(&reply, RequestKind::Other), format!("{expected}400 Bad Request: host-count\n"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Upload {
     content: u64,
     most: Option<u64>,
     expectation: Wish,
+    /// Bytes that were read and bytes that were sent, together: it stands still when nothing moves.
+    moved: u64,
 }
 
 /// Where an `Expect: 100-continue` stands.
@@ -68,6 +70,7 @@ impl Upload {
             content: 0,
             most,
             expectation: if request.expects_continue() { Wish::Pending } else { Wish::None },
+            moved: 0,
         }
     }
 
@@ -101,6 +104,11 @@ impl Upload {
         self.content
     }
 
+    /// A number that changes whenever a byte moves.
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved
+    }
+
     /// A new attempt begins: what the window holds is sent again. Appends the beginning of it to the head, as far as it
     /// is small, so that both leave in one packet.
     pub(crate) fn rewind(&mut self, window: &[u8], out: &mut Vec<u8>) {
@@ -132,7 +140,10 @@ impl Upload {
         scratch: &mut [u8],
     ) -> Moved {
         loop {
-            if leg.poll_send(context, window, &mut self.sent).is_pending() {
+            let before = self.sent;
+            let sending = leg.poll_send(context, window, &mut self.sent);
+            self.moved += (self.sent - before) as u64;
+            if sending.is_pending() {
                 return Moved::ByDestination;
             }
             if leg.is_write_broken || self.tracker.is_done() {
@@ -162,6 +173,7 @@ impl Upload {
     fn feed(&mut self, window: &mut Vec<u8>, bytes: &[u8]) -> Result<usize, Moved> {
         let advance = self.tracker.advance(bytes).map_err(Moved::Fault)?;
         self.content += advance.content;
+        self.moved += advance.taken as u64;
         if self.most.is_some_and(|most| self.content > most) {
             return Err(Moved::TooLarge);
         }

@@ -33,8 +33,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     pub(super) async fn answer_fault(self, fault: ClientFault) -> After {
         let (status, details) = match fault {
             ClientFault::Framing(error) => (400, error.as_str()),
-            ClientFault::TooLarge => (413, "request_body_too_large"),
-            ClientFault::Stalled => (408, "request_body_timeout"),
+            ClientFault::TooLarge => (413, "request-body-too-large"),
+            ClientFault::Stalled => (408, "request-body-timeout"),
         };
         self.send(Reply::of_client_fault(status, details)).await
     }

@@ -238,9 +238,10 @@ enum End {
 fn reason_of(delivered: Delivered) -> &'static str {
     match delivered {
         Delivered::Whole | Delivered::WithSurplus => "",
-        Delivered::Broken(kind) => kind.as_str(),
-        Delivered::ClientGone => FailureKind::ClientGone.as_str(),
-        Delivered::Deadline => FailureKind::Deadline.as_str(),
+        Delivered::Broken(FailureKind::BodyTimeout) => "body-timeout",
+        Delivered::Broken(_) => "body-cut",
+        Delivered::ClientGone => "client-gone",
+        Delivered::Deadline => "deadline",
     }
 }
 

@@ -1,0 +1,90 @@
+//! A planned stop and a reload of listeners lose no request.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use model::id::ListenerId;
+use support::setup;
+use testkit::client::{Client, End};
+use testkit::destination::{Act, Destination, Moment};
+use testkit::wait::eventually;
+
+const BOUND: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_drain_finishes_what_is_in_flight_and_ends_who_waits() {
+    let destination = Destination::start(|moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(_) => vec![
+            Act::Pause(Duration::from_millis(300)),
+            Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
+        ],
+    });
+    let proxy = setup(&[destination.addr()]).start();
+    let mut idle = proxy.client();
+    assert_eq!(idle.get("/").status(), 200);
+    let mut busy = proxy.client();
+    busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    eventually("the request is in flight", BOUND, || (destination.requests().len() == 2).then_some(()));
+    proxy.workers.drain(BOUND);
+    assert_eq!(idle.rest(), (vec![], End::Closed));
+    let response = busy.response();
+    assert_eq!((response.text().as_str(), response.value("connection").as_deref()), ("ok", Some("close")));
+    eventually("all threads have ended", BOUND, || proxy.workers.is_finished().then_some(()));
+    assert!(TcpStream::connect(proxy.addr).is_err());
+}
+
+#[test]
+fn the_grace_bounds_a_drain() {
+    let destination = Destination::start(|moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(_) => vec![Act::Stall],
+    });
+    let proxy = setup(&[destination.addr()]).start();
+    let mut client = proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    eventually("the request is in flight", BOUND, || (destination.requests().len() == 1).then_some(()));
+    proxy.workers.drain(Duration::from_millis(100));
+    eventually("all threads have ended", BOUND, || proxy.workers.is_finished().then_some(()));
+    assert_ne!(client.rest().1, End::Open);
+}
+
+#[test]
+fn listeners_come_change_and_go_while_others_serve() {
+    let destination = Destination::answering(200, "ok");
+    let setup = setup(&[destination.addr()]);
+    let listener = setup.listener.clone();
+    let mut proxy = setup.start();
+    let mut client = proxy.client();
+    assert_eq!(client.get("/").status(), 200);
+    let mut more = listener.clone();
+    more.id = ListenerId::from("more");
+    let mut strict = listener.clone();
+    strict.limits.body = Some(1);
+    proxy.workers.apply_listeners(&[strict, more.clone()]).unwrap();
+    let addr_of =
+        |proxy: &support::Proxy, id: &str| proxy.workers.addresses().find(|(found, _)| found.as_str() == id).unwrap().1;
+    let second = addr_of(&proxy, "more");
+    assert_eq!(addr_of(&proxy, "web"), proxy.addr);
+    eventually("the new listener accepts and the new limit holds", BOUND, || {
+        assert_eq!(Client::connect(second).get("/").status(), 200);
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxx");
+        let status = client.response().status();
+        client = proxy.client();
+        (status == 413).then_some(())
+    });
+    let mut other = Client::connect(second);
+    assert_eq!(other.get("/").status(), 200);
+    proxy.workers.apply_listeners(&[listener]).unwrap();
+    assert_eq!(other.rest(), (vec![], End::Closed));
+    eventually("nobody listens there", BOUND, || TcpStream::connect(second).is_err().then_some(()));
+    assert_eq!(proxy.client().get("/").status(), 200);
+    // An address that is taken changes nothing.
+    let mut taken = more;
+    taken.address = destination.addr();
+    assert!(proxy.workers.apply_listeners(&[taken]).is_err());
+    assert_eq!(proxy.client().get("/").status(), 200);
+}
