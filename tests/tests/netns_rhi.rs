@@ -272,6 +272,45 @@ fn a_second_daemon_for_the_same_interface_refuses_to_start() {
     assert!(said.contains("already manages interface rhi0"), "{said}");
 }
 
+/// main_log takes every line, error_log warnings and errors once more; both survive rotation; one that cannot be opened
+/// stops the start.
+#[test]
+fn logs_are_written_twice_and_reopened() {
+    if must_skip("logs_are_written_twice_and_reopened") {
+        return;
+    }
+    let namespace = Namespace::new("x");
+    namespace.ip("link add rhi0 type bridge");
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+    let home = folder.path().join("one");
+    let (main, error) = (home.join("main.log"), home.join("error.log"));
+    let body = format!("main_log: {}\nerror_log: {}\n{}", main.display(), error.display(), body("withdraw", 2));
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+    let mut daemon = Daemon::start(&namespace, folder.path(), "one", &body);
+    daemon.wait("an error in both", || read(&error).contains("polls failed in a row"));
+    assert!(read(&main).contains("polls failed in a row") && read(&main).contains("first cycle complete"));
+    assert!(!read(&error).contains("first cycle complete"), "{}", read(&error));
+
+    for (path, signal) in [(&main, nix::sys::signal::Signal::SIGUSR1), (&error, nix::sys::signal::Signal::SIGHUP)] {
+        std::fs::rename(path, path.with_extension("old")).expect("the folder is ours");
+        daemon.process.signal(signal);
+        daemon.wait("the log is there again", || path.exists());
+    }
+    // Stopping writes a line, and it goes to the new file.
+    daemon.process.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(daemon.process.wait(Duration::from_secs(5)).success());
+    assert!(read(&main).contains("stopping"), "{}", read(&main));
+
+    let config = home.join("rhi.yaml");
+    std::fs::write(&config, std::fs::read_to_string(&config).expect("ours").replace("main.log", "nowhere/main.log"))
+        .expect("the folder is ours");
+    let mut command = namespace.command(end_to_end::binaries::path("lazaret-rhi"));
+    let output = command.arg("run").arg("-c").arg(&config).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere/main.log"));
+}
+
 /// Many VIPs that fall and rise together: none is left behind, none is missing, each change is made once.
 #[test]
 fn twelve_vips_fall_and_rise_together() {

@@ -153,7 +153,6 @@ impl Driver {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
         });
-        notify::ready();
         while self.drain() == Next::Turn {
             let timeout = self.core.poll_timeout().map(|at| self.clock.instant(at));
             tokio::select! {
@@ -205,6 +204,10 @@ impl Driver {
 
     fn write(&self, event: &Event) {
         logs::write(event);
+        // Whatever is ordered after this service may now trust the interface: no stale VIP is on it any more.
+        if let Event::Running { .. } = event {
+            notify::ready();
+        }
         if let Event::Decided { .. } | Event::Running { .. } = event {
             let (announced, of) = self.core.announced();
             notify::status(&format!("{announced} of {of} VIPs announced"));
