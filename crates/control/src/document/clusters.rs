@@ -6,7 +6,6 @@ use model::available::{AvailablePolicy, Because};
 use model::cluster::Cluster;
 use model::destination::Destination;
 use model::health::{Health, Switch};
-use model::outcome::FailureKind;
 use model::passive::PassivePolicy;
 use model::view::{ClusterHealth, Counter, DestinationHealth, NodeStatus};
 use serde::{Deserialize, Serialize};
@@ -135,7 +134,7 @@ pub struct ProbeDocument {
     pub age_ms: u64,
     /// How it failed; absent: it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<FailureKind>,
+    pub failure: Option<String>,
     /// Status of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -245,7 +244,7 @@ impl DestinationDocument {
             last_probe: health.probed_at.map(|at| ProbeDocument {
                 at: clock.text(at),
                 age_ms: clock.age_ms(at),
-                failure: health.probe_failure,
+                failure: health.probe_failure.map(|failure| failure.as_str().to_owned()),
                 status: health.probe_status,
             }),
             next_probe: health.next_probe_at.map(moment),

@@ -5,7 +5,6 @@ use model::available::Because;
 use model::event::{EventKind, Evidence, Transition};
 use model::health::{CheckKind, Health};
 use model::id::DestinationKey;
-use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 use model::view::{HealthView, NodeStatus};
 use serde::{Deserialize, Serialize};
@@ -134,10 +133,10 @@ pub struct SeenDocument {
     pub at: String,
     /// Its class (traffic).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<OutcomeClass>,
+    pub class: Option<String>,
     /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<FailureKind>,
+    pub failure: Option<String>,
     /// The status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -209,8 +208,8 @@ impl ChangeDocument {
         let Evidence { failed, total, limit, window, last, reactivation } = &transition.evidence;
         let last = last.iter().map(|seen| SeenDocument {
             at: place(seen.at),
-            class: seen.class,
-            failure: seen.failure,
+            class: seen.class.map(|class| class.as_str().to_owned()),
+            failure: seen.failure.map(|failure| failure.as_str().to_owned()),
             status: seen.status,
         });
         Self {

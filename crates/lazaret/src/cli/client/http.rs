@@ -90,7 +90,7 @@ impl Client {
         Failure::unreachable(format!("the control API at {self} does not answer"))
     }
 
-    fn broken(&self, error: &dyn std::fmt::Display) -> Failure {
+    fn broken(&self, error: &dyn fmt::Display) -> Failure {
         Failure::unreachable(format!("the control API at {self} cannot be reached: {error}"))
     }
 }

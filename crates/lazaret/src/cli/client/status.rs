@@ -82,11 +82,11 @@ fn value(is_on: bool, health: Health) -> String {
 
 /// A probe's result in a few words.
 pub(super) fn probe(probe: &ProbeDocument) -> String {
-    let result = match (probe.failure, probe.status) {
+    let result = match (&probe.failure, probe.status) {
         (None, None) => "passed".to_owned(),
         (None, Some(status)) => format!("passed ({status})"),
-        (Some(failure), None) => failure.as_str().to_owned(),
-        (Some(failure), Some(status)) => format!("{} ({status})", failure.as_str()),
+        (Some(failure), None) => failure.clone(),
+        (Some(failure), Some(status)) => format!("{failure} ({status})"),
     };
     format!("{result}, {} ago", words::span(probe.age_ms))
 }

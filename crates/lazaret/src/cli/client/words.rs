@@ -77,10 +77,10 @@ fn evidence(who: &str, what: &str, evidence: &EvidenceDocument) -> String {
 }
 
 fn seen(seen: &SeenDocument) -> String {
-    match (seen.status, seen.failure, seen.class) {
+    match (seen.status, &seen.failure, &seen.class) {
         (Some(status), _, _) => format!("status {status}"),
-        (None, Some(failure), _) => failure.as_str().to_owned(),
-        (None, None, Some(class)) => class.as_str().to_owned(),
+        (None, Some(failure), _) => failure.clone(),
+        (None, None, Some(class)) => class.clone(),
         (None, None, None) => "a failure".to_owned(),
     }
 }
