@@ -1,6 +1,8 @@
 //! A passive policy of one's own: the first failed attempt ejects the destination.
 
-use lazaret::config::{ClusterConfig, DestinationConfig, HealthCheckConfig, PassiveHealthCheckConfig, PassivePolicyConfig};
+use lazaret::config::{
+    ClusterConfig, DestinationConfig, HealthCheckConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+};
 use lazaret::{
     Builder, Evidence, Health, Lazaret, OutcomeClass, OutcomeEvent, PassiveNeeds, PassivePolicy, PassiveState,
     PassiveVerdict, Timestamp,

@@ -45,20 +45,23 @@ impl Budgets {
         }
     }
 
-    /// Lets time pass, for all. For the tick: over shorter spans the leak is lost to rounding.
+    /// Gives those that are new their first income, so that a failure right after the start (or after a reload) may be
+    /// retried. Before their snapshot is published.
+    pub(crate) fn open<S>(&mut self, board: &Board<S>, now: Timestamp) {
+        for Account { place, at } in self.places.values_mut().filter(|account| account.at.is_none()) {
+            *at = Some(now);
+            board.deposit(*place, FLOOR_PER_SECOND, u32::MAX);
+        }
+    }
+
+    /// Lets time pass, for all that are open. For the tick: over shorter spans the leak is lost to rounding.
     pub(crate) fn advance<S>(&mut self, board: &Board<S>, now: Timestamp) {
         for Account { place, at } in self.places.values_mut() {
-            let paid = match at.replace(now) {
-                // A first failure right after the start may be retried.
-                None => FLOOR_PER_SECOND,
-                Some(before) => {
-                    let elapsed = now.since(before);
-                    // Lost against a retry at the same time: the next tick takes it.
-                    let _ = board.withdraw(*place, leak(board.balance(*place), elapsed));
-                    income(elapsed)
-                }
-            };
-            board.deposit(*place, paid, u32::MAX);
+            let Some(before) = at.replace(now) else { continue };
+            let elapsed = now.since(before);
+            // Lost against a retry at the same time: the next tick takes it.
+            let _ = board.withdraw(*place, leak(board.balance(*place), elapsed));
+            board.deposit(*place, income(elapsed), u32::MAX);
         }
     }
 }
@@ -75,8 +78,9 @@ mod tests {
         let cluster = ClusterId::from("a");
         let place = budgets.place(&cluster);
         let mut now = Timestamp::ZERO;
-        budgets.advance(&board, now);
-        assert_eq!(board.balance(place), 3000);
+        budgets.open(&board, now);
+        budgets.open(&board, now);
+        assert_eq!(board.balance(place), 3000, "the first income comes once");
         let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
         budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
         assert_eq!(board.balance(place), 203_000);

@@ -104,6 +104,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let mut budgets = Budgets::default();
         let snapshot = Arc::new(publisher.snapshot(&mut core, &mut budgets));
         let board = Board::new(workers, Arc::clone(&snapshot));
+        budgets.open(&board, now);
         let reader = board.reader().ok_or(handle::Gone)?;
         let wake = Arc::new(Notify::new());
         let waker = Arc::clone(&wake);
@@ -273,6 +274,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
 
     fn publish(&mut self) {
         let snapshot = Arc::new(self.publisher.snapshot(&mut self.core, &mut self.budgets));
+        self.budgets.open(&self.board, self.io.now());
         self.quiet.published(&snapshot);
         self.board.publish(snapshot);
     }

@@ -1,0 +1,332 @@
+//! The configuration in code has the file's fields, defaults and validation.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lazaret::config::{
+    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, ClusterConfig, DestinationConfig,
+    DrainConfig, ExpectConfig, HealthCheckConfig, LimitsConfig, ListenerConfig, PassiveHealthCheckConfig,
+    PassivePolicyConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig,
+    TransportFailureRateOptions, ValueRuleConfig,
+};
+use lazaret::{Builder, Lazaret};
+
+#[test]
+fn what_is_left_out_in_code_gets_the_files_defaults() {
+    let code = Lazaret::builder()
+        .listener("web", "127.0.0.1:8080")
+        .route("all", "/{**rest}", "app")
+        .cluster(ClusterConfig {
+            cluster_id: "app".to_owned(),
+            health_check: Some(HealthCheckConfig {
+                active: Some(ActiveHealthCheckConfig::default()),
+                passive: Some(PassiveHealthCheckConfig::default()),
+                ..HealthCheckConfig::default()
+            }),
+            session_affinity: Some(SessionAffinityConfig { key_name: "lz".to_owned(), ..Default::default() }),
+            retry: Some(RetryConfig::default()),
+            timeouts: Some(TimeoutsConfig::default()),
+            destinations: vec![DestinationConfig::new("app1", "http://10.0.0.11:8000/")],
+            ..ClusterConfig::default()
+        })
+        .build()
+        .unwrap();
+    let file = "version: 1\nlisteners: {web: {address: \"127.0.0.1:8080\"}}\nroutes: {all: {match: {path: \
+                \"/{**rest}\"}, cluster: app}}\nclusters:\n  app:\n    health_check: {active: {}, passive: {}}\n    \
+                session_affinity: {key_name: lz}\n    retry: {}\n    timeouts: {}\n    destinations: {app1: {address: \
+                \"http://10.0.0.11:8000/\"}}\n";
+    assert_eq!(*code.config(), from_file(file));
+}
+
+#[test]
+fn what_is_set_in_code_means_what_it_means_in_the_file() {
+    assert_eq!(*full().build().unwrap().config(), from_file(FULL));
+}
+
+#[test]
+fn code_knows_every_key_that_the_file_knows() {
+    // `check` writes every key of a configuration, those left out included.
+    let loaded = full().build().unwrap();
+    let written = config::check::json(loaded.loaded());
+    let document: serde_json::Value = serde_json::from_str(&written).unwrap();
+    let known: BTreeSet<String> = document["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|setting| setting["origin"].as_str().is_some_and(|origin| origin.starts_with("default")))
+        .map(|setting| setting["path"].as_str().unwrap().to_owned())
+        .collect();
+    // The full configuration leaves out nothing but these, which only a program's surroundings decide.
+    let left_out: BTreeSet<String> = ["control.users", "control.token_file"].map(str::to_owned).into();
+    assert_eq!(known, left_out);
+}
+
+#[test]
+fn mistakes_in_code_are_refused_with_the_files_words() {
+    let cluster = |interval| ClusterConfig {
+        cluster_id: "app".to_owned(),
+        health_check: Some(HealthCheckConfig {
+            active: Some(ActiveHealthCheckConfig {
+                interval: Some(interval),
+                path: Some("health".to_owned()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        destinations: vec![DestinationConfig::new("app1", "ftp://x/")],
+        ..Default::default()
+    };
+    let error = Lazaret::builder()
+        .listener("web", "127.0.0.1:8080")
+        .route("all", "/{**rest}", "nowhere")
+        .cluster(cluster(Duration::ZERO))
+        .build()
+        .err()
+        .unwrap()
+        .to_string();
+    for word in ["interval", "health", "ftp://x/", "nowhere"] {
+        assert!(error.contains(word), "{word} is missing in:\n{error}");
+    }
+    let twice = Lazaret::builder()
+        .listener("web", "127.0.0.1:8080")
+        .cluster(ClusterConfig { cluster_id: "app".to_owned(), ..Default::default() })
+        .cluster(ClusterConfig { cluster_id: "app".to_owned(), ..Default::default() });
+    assert!(twice.build().is_err(), "an id that stands twice is refused");
+}
+
+fn from_file(text: &str) -> model::config::Config {
+    let names = config::PolicyNames::default();
+    match config::load("file", text.as_bytes(), config::FileKind::Native, &names, None) {
+        Ok(loaded) => loaded.config,
+        Err(report) => panic!("{}", config::render(&report.source, &report.diagnostics, config::Style::Plain)),
+    }
+}
+
+fn full() -> Builder {
+    let second = Duration::from_secs(1);
+    Lazaret::builder()
+        .workers(2)
+        .control("127.0.0.1:9091")
+        .control_socket("/tmp/lazaret.sock")
+        .access_log("stdout")
+        .drain(DrainConfig { lead: Some(second), grace: Some(5 * second) })
+        .transport_failure_rate(TransportFailureRateOptions {
+            detection_window_size: Some(30 * second),
+            minimal_total_count_threshold: Some(5),
+            default_failure_rate_limit: Some(0.4),
+        })
+        .listener_config(ListenerConfig {
+            listener_id: "web".to_owned(),
+            address: "127.0.0.1:8080".to_owned(),
+            limits: Some(LimitsConfig {
+                header_timeout: Some(5 * second),
+                keepalive: Some(20 * second),
+                request_line: Some("4KiB".to_owned()),
+                header_bytes: Some("16KiB".to_owned()),
+                header_fields: Some(50),
+                body: Some("1MiB".to_owned()),
+            }),
+            trusted_proxies: vec!["10.0.0.0/8".to_owned()],
+            self_check: Some(true),
+        })
+        .route_config(RouteConfig {
+            route_id: "all".to_owned(),
+            matcher: Some(RouteMatch {
+                hosts: vec!["a.test".to_owned()],
+                path: Some("/{**rest}".to_owned()),
+                methods: vec!["GET".to_owned()],
+                headers: vec![rule("x-v")],
+                query: vec![rule("v")],
+            }),
+            order: Some(3),
+            cluster_id: Some("app".to_owned()),
+            timeout: Some(9 * second),
+            max_request_body: Some("2MiB".to_owned()),
+            ..Default::default()
+        })
+        .cluster(cluster(second))
+}
+
+fn rule(name: &str) -> ValueRuleConfig {
+    ValueRuleConfig {
+        name: name.to_owned(),
+        values: vec!["2".to_owned()],
+        mode: Some("prefix".to_owned()),
+        case: Some("sensitive".to_owned()),
+    }
+}
+
+fn cluster(second: Duration) -> ClusterConfig {
+    ClusterConfig {
+        cluster_id: "app".to_owned(),
+        compat: Some("yarp".to_owned()),
+        load_balancing: Some("LeastRequests".to_owned()),
+        session_affinity: Some(SessionAffinityConfig {
+            enabled: Some(true),
+            policy: Some("HashCookie".to_owned()),
+            failure_policy: Some("Return503Error".to_owned()),
+            key_name: "lz".to_owned(),
+            cookie: Some(AffinityCookieConfig {
+                path: Some("/a".to_owned()),
+                domain: Some("a.test".to_owned()),
+                http_only: Some(false),
+                secure: Some(true),
+                same_site: Some("Lax".to_owned()),
+                max_age: Some(60 * second),
+            }),
+        }),
+        health_check: Some(HealthCheckConfig {
+            available_destinations_policy: Some(AvailablePolicyConfig::panic_threshold(40)),
+            active: Some(ActiveHealthCheckConfig {
+                enabled: Some(true),
+                kind: Some("http".to_owned()),
+                interval: Some(3 * second),
+                unhealthy_interval: Some(2 * second),
+                timeout: Some(second),
+                policy: Some("ConsecutiveFailures".to_owned()),
+                threshold: Some(4),
+                healthy_threshold: Some(2),
+                confirm_interval: Some(second / 2),
+                start: Some("eligible".to_owned()),
+                round: Some("cluster".to_owned()),
+                method: Some("HEAD".to_owned()),
+                path: Some("/health".to_owned()),
+                query: Some("?deep=1".to_owned()),
+                host: Some("h.test".to_owned()),
+                headers: [("x-probe".to_owned(), "1".to_owned())].into(),
+                expect: Some(ExpectConfig { status: vec!["200-204".to_owned()], body: Some("ok".to_owned()) }),
+            }),
+            passive: Some(PassiveHealthCheckConfig {
+                enabled: Some(true),
+                policies: vec![
+                    PassivePolicyConfig {
+                        rate_limit: Some(0.5),
+                        window: Some(20 * second),
+                        minimum: Some(7),
+                        ..PassivePolicyConfig::named("TransportFailureRate")
+                    },
+                    PassivePolicyConfig {
+                        max_fails: Some(4),
+                        fail_timeout: Some(8 * second),
+                        ..PassivePolicyConfig::named("MaxFails")
+                    },
+                ],
+                reactivation_period: Some(30 * second),
+            }),
+        }),
+        retry: Some(RetryConfig {
+            enabled: Some(true),
+            conditions: Some(vec!["error".to_owned(), "http_500".to_owned()]),
+            attempts: Some(2),
+            per_try_timeout: Some(2 * second),
+            non_idempotent: Some(false),
+            replay: Some("32KiB".to_owned()),
+            client_timeout: Some(20 * second),
+            network_margin: Some("20%".to_owned()),
+            idempotency_key: Some("trusted".to_owned()),
+        }),
+        timeouts: Some(TimeoutsConfig {
+            connect: Some(2 * second),
+            idle: Some(40 * second),
+            pool_idle: Some(10 * second),
+            pool_size: Some(8),
+        }),
+        tls: Some(TlsConfig {
+            ca: Some("/etc/ca.pem".to_owned()),
+            server_name: Some("s.test".to_owned()),
+            verify: Some("full".to_owned()),
+        }),
+        host: Some("original".to_owned()),
+        metadata: [("team".to_owned(), "blue".to_owned())].into(),
+        destinations: vec![DestinationConfig {
+            health: Some("http://10.0.0.11:8001/".to_owned()),
+            host: Some("d.test".to_owned()),
+            weight: Some(3),
+            max_fails: Some(6),
+            fail_timeout: Some(12 * second),
+            ..DestinationConfig::new("app1", "http://10.0.0.11:8000/")
+        }],
+    }
+}
+
+const FULL: &str = r#"
+version: 1
+workers: 2
+control: {address: "127.0.0.1:9091", socket: /tmp/lazaret.sock}
+access_log: stdout
+drain: {lead: 1s, grace: 5s}
+health_defaults: {transport_failure_rate: {window: 30s, minimum: 5, rate_limit: 0.4}}
+listeners:
+  web:
+    address: "127.0.0.1:8080"
+    limits: {header_timeout: 5s, keepalive: 20s, request_line: 4KiB, header_bytes: 16KiB, header_fields: 50, body: 1MiB}
+    trusted_proxies: ["10.0.0.0/8"]
+    self_check: true
+routes:
+  all:
+    match:
+      hosts: [a.test]
+      path: "/{**rest}"
+      methods: [GET]
+      headers: [{name: x-v, values: ["2"], mode: prefix, case: sensitive}]
+      query: [{name: v, values: ["2"], mode: prefix, case: sensitive}]
+    order: 3
+    cluster: app
+    timeout: 9s
+    max_request_body: 2MiB
+clusters:
+  app:
+    compat: yarp
+    load_balancing: LeastRequests
+    session_affinity:
+      policy: HashCookie
+      failure_policy: Return503Error
+      key_name: lz
+      cookie: {path: /a, domain: a.test, http_only: false, secure: true, same_site: Lax, max_age: 60s}
+    health_check:
+      available_destinations_policy: {name: PanicThreshold, percent: 40}
+      active:
+        kind: http
+        interval: 3s
+        unhealthy_interval: 2s
+        timeout: 1s
+        policy: ConsecutiveFailures
+        threshold: 4
+        healthy_threshold: 2
+        confirm_interval: 500ms
+        start: eligible
+        round: cluster
+        method: HEAD
+        path: /health
+        query: "?deep=1"
+        host: h.test
+        headers: {x-probe: "1"}
+        expect: {status: ["200-204"], body: ok}
+      passive:
+        policies:
+        - {name: TransportFailureRate, rate_limit: 0.5, window: 20s, minimum: 7}
+        - {name: MaxFails, max_fails: 4, fail_timeout: 8s}
+        reactivation_period: 30s
+    retry:
+      conditions: [error, http_500]
+      attempts: 2
+      per_try_timeout: 2s
+      non_idempotent: false
+      replay: 32KiB
+      client_timeout: 20s
+      network_margin: 20%
+      idempotency_key: trusted
+    timeouts: {connect: 2s, idle: 40s, pool_idle: 10s, pool_size: 8}
+    tls: {ca: /etc/ca.pem, server_name: s.test, verify: full}
+    host: original
+    metadata: {team: blue}
+    destinations:
+      app1:
+        address: "http://10.0.0.11:8000/"
+        health: "http://10.0.0.11:8001/"
+        host: d.test
+        weight: 3
+        max_fails: 6
+        fail_timeout: 12s
+"#;
