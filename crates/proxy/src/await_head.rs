@@ -56,7 +56,10 @@ pub(crate) enum ClientFault {
 /// The times and facts that bound the wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
+    /// When the attempt began: what `per_try` counts from.
     pub(crate) started: Timestamp,
+    /// When its connection was there.
+    pub(crate) connected: Timestamp,
     pub(crate) idle: Duration,
     pub(crate) per_try: Option<Duration>,
     pub(crate) deadline: Option<Timestamp>,
@@ -134,7 +137,7 @@ impl<I: Io, R> Wait<'_, I, R> {
         if mark == self.moved {
             return;
         }
-        self.progress = Some(if self.moved == 0 { self.bounds.started } else { self.wires.local.io.now() });
+        self.progress = Some(if self.moved == 0 { self.bounds.connected } else { self.wires.local.io.now() });
         self.moved = mark;
     }
 
@@ -224,11 +227,11 @@ impl<I: Io, R> Wait<'_, I, R> {
 
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let idle = self.progress.unwrap_or(self.bounds.started) + self.bounds.idle;
+            let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
             let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
             let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
             let patience = match self.wires.upload.expectation() {
-                Wish::Pending => self.bounds.started + PATIENCE_FOR_100,
+                Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
                 Wish::None => Timestamp::MAX,
             };
             let due = idle.min(per_try).min(deadline).min(patience);

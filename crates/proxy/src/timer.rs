@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use io::Io;
 use model::time::Timestamp;
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::Sleep;
 
 /// A timer whose deadline is named by each call.
@@ -38,7 +39,8 @@ impl<I: Io> Timer<I> {
             let has_fired = if self.is_registered {
                 sleep.is_elapsed()
             } else {
-                self.is_registered = true;
+                // A task that has used up its turn is put off without being registered.
+                self.is_registered = has_budget_remaining();
                 sleep.as_mut().poll(context).is_ready()
             };
             if !has_fired {
@@ -64,10 +66,12 @@ impl<I: Io> Timer<I> {
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
     use std::time::Duration;
 
     use io::sim::Sim;
+    use tokio::task::coop::consume_budget;
 
     use super::*;
 
@@ -91,5 +95,24 @@ mod tests {
         })
         .await;
         assert_eq!(sim.now(), at(400));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_was_put_off_is_woken_all_the_same() {
+        let sim = Sim::new();
+        let mut timer = Timer::new(sim.clone());
+        let due = Timestamp::from_millis(100);
+        let mut is_first = true;
+        poll_fn(|context| {
+            if is_first {
+                is_first = false;
+                while has_budget_remaining() {
+                    let _ = pin!(consume_budget()).poll(context);
+                }
+            }
+            timer.poll(context, due)
+        })
+        .await;
+        assert_eq!(sim.now(), due);
     }
 }

@@ -68,7 +68,7 @@ fn a_body_that_breaks_off_never_looks_whole() {
         (format!("{chunked}5\r\nhello\r\n0\r\n"), Act::Close, "5\r\nhello\r\n0\r\n"),
         (format!("{chunked}5\r\nhello\r\nzz\r\n"), Act::Stall, "5\r\nhello\r\n"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello".to_owned(), Act::Close, "hello"),
-        (format!("{chunked}"), Act::Close, ""),
+        (chunked.to_owned(), Act::Close, ""),
     ] {
         let destination = sending(text.clone(), end);
         let proxy = setup(&[destination.addr()]).retrying().start();

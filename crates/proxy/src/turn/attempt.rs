@@ -6,6 +6,7 @@ use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
 use model::cluster::UpstreamHost;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
 use upstream::Resolve;
 
 use super::{Turn, place};
@@ -24,6 +25,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             return self.failed(unsent(FailureKind::Cancelled));
         };
         let mut connection = attempt.connection;
+        let started = self.now;
         loop {
             let mut leg = match self.leg(connection, cluster, destination).await {
                 Ok(leg) => leg,
@@ -35,7 +37,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             if let Err(moved) = self.prepare(destination, cluster) {
                 return self.client_fault(fault_of(moved));
             }
-            match self.exchange_heads(&mut leg, cluster).await {
+            if leg.origin == Origin::Fresh {
+                self.now = self.local.io.now();
+            }
+            match self.exchange_heads(&mut leg, cluster, started).await {
                 Awaited::Head => return self.head(leg),
                 // Nothing was sent and nothing is lost: not an attempt that failed.
                 Awaited::NeverSent => connection = Connection::Fresh,
@@ -91,9 +96,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         Ok(())
     }
 
-    async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView) -> Awaited {
+    async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView, started: Timestamp) -> Awaited {
         let bounds = Bounds {
-            started: self.now,
+            started,
+            connected: self.now,
             idle: cluster.timeouts.idle,
             per_try: cluster.retry.per_try_timeout,
             deadline: self.exchange.deadline(),
@@ -111,7 +117,6 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             retry_after: response.has_retry_after(),
             body_replayable: self.upload.replayable(),
         };
-        self.local.board.progressed(leg.in_flight.slot(), self.now);
         self.leg = Some(leg);
         input
     }

@@ -15,6 +15,7 @@ use http1::limits::HeadLimits;
 use http1::request::Parsed;
 use io::Io;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
 use upstream::Resolve;
 
 use super::{After, Turn};
@@ -31,6 +32,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let snapshot = self.snapshot.clone();
         let cluster = self.exchange.placement().cluster.and_then(|index| snapshot.clusters.get(index.index()));
         let Some(cluster) = cluster else { return After::Close };
+        self.local.board.progressed(leg.in_flight.slot(), self.now);
         let cookie = self.cookie(cluster);
         let form = self.write_head(cookie.as_deref());
         let status = self.work.response.status();
@@ -159,7 +161,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let mut body = Body::of_response(self.work.response.framing());
         let start = self.work.response.len();
         let mut at = start;
-        let due = self.now + HOLD;
+        let due = self.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.now + HOLD);
         let (local, client, reply) = (self.local, &mut *self.client, &mut self.work.reply);
         poll_fn(|context| {
             loop {
