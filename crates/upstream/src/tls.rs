@@ -224,18 +224,14 @@ mod tests {
     fn equal_settings_share_a_configuration_until_the_file_changes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
-        let write = |name: &str| {
-            let key = rcgen::KeyPair::generate().unwrap();
-            let certificate = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap();
-            std::fs::write(&path, certificate.pem()).unwrap();
-        };
-        write("a");
+        let write = || testkit::certificates::Authority::new().write(folder.path());
+        write();
         let tls = Tls::new();
         let first = tls.client(&ca(&path), "a").unwrap().config;
         let other = UpstreamTls { server_name: Some("b".to_owned()), ..ca(&path) };
         tls.prepare(&other).unwrap();
         assert!(Arc::ptr_eq(&first, &tls.client(&other, "a").unwrap().config));
-        write("b");
+        write();
         tls.prepare(&other).unwrap();
         assert!(!Arc::ptr_eq(&first, &tls.client(&ca(&path), "a").unwrap().config));
     }

@@ -10,8 +10,7 @@ use ::io::real::Real;
 use ::io::sim::{Behaviour, Sim};
 use ::io::{Listener, Share};
 use model::cluster::Verify;
-use rustls::ServerConfig;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use testkit::certificates::Authority;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 
@@ -146,20 +145,10 @@ struct TlsServer {
 }
 
 fn tls_server() -> TlsServer {
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let authority = Authority::new();
     let folder = tempfile::tempdir().unwrap();
-    let ca = folder.path().join("ca.pem");
-    std::fs::write(&ca, certificate.pem()).unwrap();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![CertificateDer::from(certificate.der().to_vec())],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
-        .unwrap();
+    let ca = authority.write(folder.path());
+    let mut config = (*authority.issue(&["localhost"]).server_config()).clone();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let io = Real::new();
