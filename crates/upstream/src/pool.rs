@@ -151,7 +151,7 @@ mod tests {
     fn pool_of(count: usize, keep: Keep) -> (Pool<DuplexStream>, Vec<DuplexStream>) {
         let mut pool = Pool::new();
         let others = (0..count).map(|_| {
-            let (ours, theirs) = duplex(8);
+            let (ours, theirs) = duplex(64);
             pool.put(Slot(3), None, ours, keep, at(0));
             theirs
         });
