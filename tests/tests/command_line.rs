@@ -1,0 +1,105 @@
+//! The programs' exit codes are what the manual says, and the demo runs by itself.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use end_to_end::binaries;
+use end_to_end::patient::Patient;
+use end_to_end::process::{Lazaret, Process, free_address};
+
+#[test]
+fn the_demo_ends_by_itself_and_sums_up() {
+    let output = lazaret(&["demo", "--for", "6s"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    for word in ["fault: app1 is dead", "app1 active: healthy -> unhealthy", "summary", "ejections", "ejected after"] {
+        assert!(text.contains(word), "{word:?} is missing in:\n{text}");
+    }
+    let requests = number_after(&text, "requests  ").unwrap_or(0);
+    assert!(requests >= 600, "{requests} requests in 6 s at 200 a second:\n{text}");
+}
+
+#[test]
+fn ctrl_c_ends_the_demo_cleanly() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut command = Command::new(binaries::path("lazaret"));
+    command.arg("demo");
+    let mut demo = Process::start(command, folder.path().join("demo.log"));
+    assert!(end_to_end::process::poll(Duration::from_secs(20), || demo.output().contains("requests=")));
+    demo.signal(nix::sys::signal::Signal::SIGINT);
+    let status = demo.wait(Duration::from_secs(10));
+    assert_eq!(status.code(), Some(0), "{}", demo.output());
+    assert!(demo.output().contains("summary"), "{}", demo.output());
+}
+
+#[test]
+fn usage_errors_are_2_and_refused_configurations_are_3() {
+    assert_eq!(lazaret(&["no-such-command"]).status.code(), Some(2));
+    assert_eq!(lazaret(&["run", "--no-such-flag"]).status.code(), Some(2));
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let bad = folder.path().join("bad.yaml");
+    std::fs::write(&bad, "version: 1\nlisteners: {web: {adress: \"127.0.0.1:0\"}}\n").expect("the folder is ours");
+    let bad = bad.display().to_string();
+    for command in ["check", "run"] {
+        let output = lazaret(&[command, "-c", &bad]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command}: {text}");
+        assert!(text.contains("bad.yaml:2:") && text.contains("did you mean `address`?"), "{command}: {text}");
+    }
+    assert_eq!(lazaret(&["check", "-c", "/nonexistent/lazaret.yaml"]).status.code(), Some(3));
+}
+
+#[test]
+fn an_address_that_is_taken_ends_the_start_with_1_and_its_name() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = taken.local_addr().expect("it is bound");
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let file = folder.path().join("lazaret.yaml");
+    let control = free_address();
+    let text = format!(
+        "version: 1\ncontrol: {{address: \"{control}\", socket: off}}\nlisteners: {{web: {{address: \"{address}\"}}}}\n"
+    );
+    std::fs::write(&file, text).expect("the folder is ours");
+    let output = lazaret(&["run", "-c", &file.display().to_string()]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("web") && text.contains(&address.to_string()), "{text}");
+}
+
+#[test]
+fn status_is_4_without_an_api_and_5_without_a_healthy_destination() {
+    let nobody = free_address().to_string();
+    assert_eq!(lazaret(&["status", "--control", &nobody]).status.code(), Some(4));
+
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut patient = Patient::start(folder.path(), "a");
+    let lazaret_run = Lazaret::start(&format!(
+        "routes: {{all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}}}\nclusters: {{app: {{health_check: {{active: \
+         {{interval: 200ms, path: /health}}}}, destinations: {{a: {{address: \"http://{}/\"}}}}}}}}\n",
+        patient.address
+    ));
+    lazaret_run.wait_until("a is Healthy", || lazaret_run.health("app", "a").starts_with("healthy/"));
+    let control = lazaret_run.control.to_string();
+    assert_eq!(lazaret(&["status", "--control", &control]).status.code(), Some(0));
+    patient.process.kill();
+    lazaret_run.wait_until("a is Unhealthy", || lazaret_run.health("app", "a").starts_with("unhealthy/"));
+    let output = lazaret(&["status", "--control", &control, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(5));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("--format json prints JSON");
+    assert_eq!(document["clusters"][0]["destinations"][0]["active"], "unhealthy", "{document}");
+    let explained = lazaret(&["explain", "app", "a", "--control", &control]);
+    let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert_eq!(explained.status.code(), Some(0), "{text}");
+    assert!(text.contains("ConsecutiveFailures") && text.contains("refused"), "{text}");
+    let journal = lazaret(&["journal", "--control", &control]);
+    assert!(String::from_utf8_lossy(&journal.stdout).contains("unhealthy"), "the journal tells of the change");
+}
+
+fn lazaret(arguments: &[&str]) -> Output {
+    Command::new(binaries::path("lazaret")).args(arguments).output().expect("the program can be started")
+}
+
+fn number_after(text: &str, word: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.trim().strip_prefix(word))?;
+    rest.trim().parse().ok()
+}
