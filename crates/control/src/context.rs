@@ -36,6 +36,11 @@ pub trait Process: Send + Sync + 'static {
     fn published(&self) -> Published;
     /// Now, on the clock of the published times.
     fn now(&self) -> Timestamp;
+    /// When the health core last ran its timers. `None`: as the published view says, which is renewed only when there
+    /// is something to publish.
+    fn core_ran_at(&self) -> Option<Timestamp> {
+        None
+    }
     /// Requests in flight at a destination, all workers together.
     fn in_flight(&self, slot: Slot) -> u32;
     /// Whether it does its work.
@@ -146,6 +151,11 @@ impl Context {
     ) -> Arc<Self> {
         let is_ready = AtomicBool::new(false);
         Arc::new(Self { process: Box::new(process), journal, metrics, instance, commands, is_ready })
+    }
+
+    /// When the health core last ran its timers, as far as is known.
+    pub(crate) fn core_ran_at(&self, published: &Published) -> Timestamp {
+        self.process.core_ran_at().map_or(published.health.at, |at| at.max(published.health.at))
     }
 
     /// Whether each destination under an active check has had one judged probe. Once true it stays so: what a reload

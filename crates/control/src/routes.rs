@@ -127,7 +127,7 @@ async fn metrics(State(context): Shared, headers: HeaderMap) -> Response {
     let view = ScrapeView {
         health: &published.health,
         in_flight: &|slot| context.process.in_flight(slot),
-        now: context.process.now(),
+        core_age: context.process.now().since(context.core_ran_at(&published)),
         is_draining: context.process.vitals().is_draining,
     };
     let text = context.metrics.scrape(&view, format);

@@ -281,3 +281,15 @@ async fn a_wait_is_as_long_as_asked_for() {
     served.get("/api/health?after=0&wait=1200ms").await;
     assert!(begun.elapsed() >= Duration::from_millis(1200));
 }
+
+#[tokio::test]
+async fn a_core_that_has_nothing_to_publish_is_still_fresh() {
+    let served = serve();
+    served.process.publish(|_, health| health.at = Timestamp::from_secs(40));
+    assert_eq!(served.get("/api/health").await.json()["core_age_ms"], 60_000);
+    served.process.core_ran(Timestamp::from_millis(99_900));
+    assert_eq!(served.get("/api/health").await.json()["core_age_ms"], 100);
+    assert_eq!(served.get("/api/clusters").await.json()["core_age_ms"], 100);
+    let metrics = served.get("/metrics").await.text;
+    assert!(metrics.contains("\nlazaret_core_age_seconds 0.1\n"), "{metrics}");
+}

@@ -171,7 +171,7 @@ impl ClustersDocument {
             instance: context.instance.as_str().to_owned(),
             revision: published.health.revision.0,
             at: clock.text(clock.now),
-            core_age_ms: clock.age_ms(published.health.at),
+            core_age_ms: clock.age_ms(context.core_ran_at(published)),
             draining: vitals.is_draining,
             config_stale: context.metrics.is_config_stale(),
             troubles: vitals.troubles.iter().map(ToString::to_string).collect(),

@@ -73,7 +73,7 @@ pub fn health_document(context: &Context, published: &Published, vitals: &Vitals
     HealthDocument {
         instance: context.instance.as_str().to_owned(),
         revision: published.health.revision.0,
-        core_age_ms: clock.age_ms(published.health.at),
+        core_age_ms: clock.age_ms(context.core_ran_at(published)),
         draining: vitals.is_draining,
         clusters: clusters.collect(),
     }

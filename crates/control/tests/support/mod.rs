@@ -38,6 +38,7 @@ pub struct Fake(Arc<Mutex<State>>);
 struct State {
     published: Published,
     vitals: Vitals,
+    core_ran_at: Option<Timestamp>,
 }
 
 impl Process for Fake {
@@ -47,6 +48,10 @@ impl Process for Fake {
 
     fn now(&self) -> Timestamp {
         Timestamp::from_secs(100)
+    }
+
+    fn core_ran_at(&self) -> Option<Timestamp> {
+        self.0.lock().unwrap().core_ran_at
     }
 
     fn in_flight(&self, slot: Slot) -> u32 {
@@ -61,6 +66,10 @@ impl Process for Fake {
 impl Fake {
     pub fn vitals_are(&self, vitals: Vitals) {
         self.0.lock().unwrap().vitals = vitals;
+    }
+
+    pub fn core_ran(&self, at: Timestamp) {
+        self.0.lock().unwrap().core_ran_at = Some(at);
     }
 
     pub fn publish(&self, change: impl FnOnce(&mut Config, &mut HealthView)) {
@@ -99,7 +108,7 @@ pub fn serve() -> Served {
     let listeners = Listeners::bind(&control).unwrap();
     let address = listeners.tcp.local_addr().unwrap();
     let published = Published { config: Arc::new(config(control)), health: Arc::new(health()) };
-    let process = Fake(Arc::new(Mutex::new(State { published, vitals: Vitals::default() })));
+    let process = Fake(Arc::new(Mutex::new(State { published, vitals: Vitals::default(), core_ran_at: None })));
     let metrics = Metrics::new();
     let journal = Journal::new(Arc::clone(&metrics));
     let (sender, commands) = mpsc::channel(1);

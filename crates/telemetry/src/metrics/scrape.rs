@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use model::health::{CheckKind, Health};
 use model::id::{ClusterId, DestinationId, DestinationKey, Slot};
 use model::outcome::OutcomeClass;
-use model::time::Timestamp;
 use model::view::HealthView;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
@@ -23,8 +23,8 @@ pub struct ScrapeView<'a> {
     pub health: &'a HealthView,
     /// Requests in flight at a destination.
     pub in_flight: &'a dyn Fn(Slot) -> u32,
-    /// Now.
-    pub now: Timestamp,
+    /// Time since the health core last ran its timers.
+    pub core_age: Duration,
     /// A planned stop is under way.
     pub is_draining: bool,
 }
@@ -175,7 +175,7 @@ fn process(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     count(page, names::CONFIG_RELOADS, result("applied"), metrics.applied.load(Ordering::Relaxed));
     count(page, names::CONFIG_RELOADS, result("refused"), metrics.refused.load(Ordering::Relaxed));
     page.add(names::CONFIG_STALE, Kind::Gauge, vec![], flag(metrics.is_config_stale()));
-    page.add(names::CORE_AGE, Kind::Gauge, vec![], view.now.since(view.health.at).as_secs_f64());
+    page.add(names::CORE_AGE, Kind::Gauge, vec![], view.core_age.as_secs_f64());
     page.add(names::DRAINING, Kind::Gauge, vec![], flag(view.is_draining));
     count(page, names::JOURNAL_LOST, vec![], metrics.journal_lost.load(Ordering::Relaxed));
     for (log, file) in lock(&metrics.logs).iter() {

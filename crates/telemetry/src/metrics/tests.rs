@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::available::Because;
 use model::event::{Cause, Evidence};
@@ -43,7 +44,8 @@ fn view(names: &[&str]) -> HealthView {
 }
 
 fn scrape(metrics: &Metrics, health: &HealthView) -> String {
-    let view = ScrapeView { health, in_flight: &|slot| slot.0 + 5, now: Timestamp::from_secs(3), is_draining: false };
+    let view =
+        ScrapeView { health, in_flight: &|slot| slot.0 + 5, core_age: Duration::from_secs(2), is_draining: false };
     metrics.scrape(&view, Format::Classic)
 }
 
@@ -131,7 +133,7 @@ fn series_of_removed_destinations_vanish_and_the_others_keep_their_counts() {
 #[test]
 fn open_metrics_is_sent_when_asked_for() {
     let health = view(&["a"]);
-    let view = ScrapeView { health: &health, in_flight: &|_| 0, now: Timestamp::ZERO, is_draining: true };
+    let view = ScrapeView { health: &health, in_flight: &|_| 0, core_age: Duration::ZERO, is_draining: true };
     assert_eq!(Format::from_accept("text/plain"), Format::Classic);
     let format = Format::from_accept("application/openmetrics-text; version=1.0.0,text/plain;q=0.5");
     let text = Metrics::default().scrape(&view, format);
