@@ -10,7 +10,7 @@ use model::random::Random;
 use model::time::Timestamp;
 use model::view::ClusterHealth;
 
-use crate::active::{ActivePolicy, ClusterProbes, DestinationProbes, ProbeResult};
+use crate::active::{ActivePolicy, ClusterProbes, ProbeResult};
 use crate::available::{AvailablePolicy, Candidate, Candidates, Selection, is_unhealthy};
 use crate::destination::DestinationState;
 use crate::passive::Needs;
@@ -90,24 +90,9 @@ impl ClusterState {
         self.active_check().is_some_and(|check| check.round == ProbeRound::Cluster)
     }
 
-    /// What an active policy may know of it.
-    pub(crate) fn probes(&self) -> Vec<DestinationProbes> {
-        let destinations = self.destinations.iter();
-        destinations
-            .map(|destination| DestinationProbes {
-                id: destination.key.destination.clone(),
-                slot: destination.slot,
-                health: destination.health,
-                failures_in_row: destination.probes.failures_in_row,
-                passes_in_row: destination.probes.passes_in_row,
-            })
-            .collect()
-    }
-
     /// Asks the active policy. No policy, no verdict.
     pub(crate) fn judge(&mut self, now: Timestamp, results: &[ProbeResult]) -> Vec<crate::active::ActiveVerdict> {
-        let destinations = self.probes();
-        let cluster = ClusterProbes { id: &self.config.id, destinations: &destinations };
+        let cluster = ClusterProbes { id: &self.config.id, states: &self.destinations };
         self.active_policy.as_mut().map(|policy| policy.on_probes(now, &cluster, results)).unwrap_or_default()
     }
 

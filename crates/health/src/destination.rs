@@ -13,6 +13,7 @@ use model::random::Random;
 use model::time::Timestamp;
 use model::view::{Counter, DestinationHealth, NodeStatus};
 
+use crate::active::DestinationProbes;
 use crate::output::Ticket;
 use crate::passive::{PassivePolicy, PassiveSettings};
 use crate::status::{Facts, node_status};
@@ -145,6 +146,17 @@ impl DestinationState {
             is_returning: self.probes.passes_in_row > 0,
             is_doubtful: self.probes.failures_in_row > 0 || self.traffic.has_failed || self.traffic.is_unproven,
         })
+    }
+
+    /// What an active policy may know of it.
+    pub(crate) fn probe_facts(&self) -> DestinationProbes {
+        DestinationProbes {
+            id: self.key.destination.clone(),
+            slot: self.slot,
+            health: self.health,
+            failures_in_row: self.probes.failures_in_row,
+            passes_in_row: self.probes.passes_in_row,
+        }
     }
 
     /// Its part of the view. `round_at`: when the cluster's next round starts, if it has rounds.

@@ -30,9 +30,10 @@ impl ActivePolicy for ConsecutiveFailures {
     }
 
     fn on_probes(&mut self, _: Timestamp, cluster: &ClusterProbes<'_>, results: &[ProbeResult]) -> Vec<ActiveVerdict> {
-        let destinations = cluster.destinations.iter().filter(|d| results.iter().any(|r| r.slot == d.slot));
-        destinations
-            .filter_map(|destination| {
+        results
+            .iter()
+            .filter_map(|result| {
+                let destination = cluster.destination(result.slot)?;
                 let (failures, passes) = (destination.failures_in_row, destination.passes_in_row);
                 let (health, failed, limit) = if failures > 0 {
                     (failures >= self.threshold.max(1)).then_some((Health::Unhealthy, failures, self.threshold))?

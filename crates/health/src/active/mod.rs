@@ -16,6 +16,7 @@ use model::time::Timestamp;
 
 pub use consecutive_failures::ConsecutiveFailures;
 
+use crate::destination::DestinationState;
 use crate::registry::Registry;
 
 /// Judges probes. Write one, register it under a name ([`crate::Registry::active`]), and name it as a cluster's policy.
@@ -34,13 +35,24 @@ pub trait ActivePolicy: Debug + Send {
     }
 }
 
-/// What a policy may know of the whole cluster.
-#[derive(Clone, Debug)]
+/// What a policy may know of the whole cluster. Looked up on demand, so that judging one probe of a large cluster is cheap.
+#[derive(Debug)]
 pub struct ClusterProbes<'a> {
     /// Which cluster.
     pub id: &'a ClusterId,
+    pub(crate) states: &'a [DestinationState],
+}
+
+impl ClusterProbes<'_> {
     /// Every destination, in the order of the configuration.
-    pub destinations: &'a [DestinationProbes],
+    pub fn destinations(&self) -> impl Iterator<Item = DestinationProbes> {
+        self.states.iter().map(DestinationState::probe_facts)
+    }
+
+    /// The one that a result names.
+    pub fn destination(&self, slot: Slot) -> Option<DestinationProbes> {
+        self.states.iter().find(|state| state.slot == slot).map(DestinationState::probe_facts)
+    }
 }
 
 /// What a policy may know of one destination. The counts include the results handed over in the same call.
