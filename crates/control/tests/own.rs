@@ -293,3 +293,18 @@ async fn a_core_that_has_nothing_to_publish_is_still_fresh() {
     let metrics = served.get("/metrics").await.text;
     assert!(metrics.contains("\nlazaret_core_age_seconds 0.1\n"), "{metrics}");
 }
+
+#[tokio::test]
+async fn connections_are_bounded_and_further_ones_wait_their_turn() {
+    let served = serve();
+    let mut silent = Vec::new();
+    for _ in 0..256 {
+        silent.push(tokio::net::TcpStream::connect(served.address).await.unwrap());
+    }
+    let waiting = served.get("/livez");
+    tokio::pin!(waiting);
+    // It stands behind the silent ones in the kernel's queue, so that no time is too short to see it wait.
+    assert!(tokio::time::timeout(Duration::from_millis(200), &mut waiting).await.is_err());
+    silent.pop();
+    assert_eq!(waiting.await.status, 200);
+}
