@@ -10,13 +10,14 @@
 //! deleted when its value is dropped, after the processes in it, each killed by its own id.
 //!
 //! Walk: this file (one namespace), [`bird`], [`routes`] (what the router's kernel does, and when), [`control_api`] (a
-//! scripted control API), [`daemon`] (`lazaret-rhi` without root), [`lab`] (all of it together).
+//! scripted control API), [`daemon`] (`lazaret-rhi` without root), [`site`] (that and `lazaret` before its destinations), [`lab`] (BIRD in three places).
 
 pub mod bird;
 pub mod control_api;
 pub mod daemon;
 pub mod lab;
 pub mod routes;
+pub mod site;
 
 use std::fs::File;
 use std::path::Path;
