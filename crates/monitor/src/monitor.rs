@@ -2,8 +2,8 @@
 //! is done.
 //!
 //! All waiting is in one `select`, whose branches are cancel safe: the command channel, the next ended probe, the
-//! board's waker, and one sleep up to the next tick or the core's next timer. Time is looked at after each of them, so
-//! that no branch can starve the timers.
+//! board's waker (after a breath, see [`BREATH`]), and one sleep up to the next tick or the core's next timer. Time is
+//! looked at after each of them, so that no branch can starve the timers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +79,8 @@ pub struct Monitor<I, R> {
     handle: Option<Handle>,
     next_tick: Timestamp,
     drained_at: Timestamp,
+    /// No drain for failures before.
+    rested_at: Timestamp,
 }
 
 /// Whether the loop goes on.
@@ -130,6 +132,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             handle: Some(handle),
             next_tick: now,
             drained_at: now,
+            rested_at: now,
         })
     }
 
@@ -163,6 +166,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             self.carry_out();
             let until = self.core.poll_timeout().unwrap_or(Timestamp::MAX).min(self.next_tick);
             let asleep = self.io.sleep_until(until);
+            let woken = async {
+                self.io.sleep_until(self.rested_at).await;
+                self.wake.notified().await;
+            };
             tokio::select! {
                 biased;
                 command = self.commands.recv() => {
@@ -171,7 +178,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                     }
                 }
                 ended = self.probes.next() => self.probed(ended),
-                () = self.wake.notified() => self.drain(Reach::Failed),
+                () = woken => {
+                    self.drain(Reach::Failed);
+                    self.rested_at = self.io.now() + BREATH;
+                }
                 () = asleep => {}
             }
         }
@@ -301,5 +311,8 @@ fn uses_tls(cluster: &Cluster) -> bool {
     urls.any(|url| url.is_some_and(|url| url.scheme == Scheme::Https))
 }
 
+/// Between two drains for failures: a storm of them must not keep the thread from its probes, nor the CPU from traffic.
+/// The first failure after a quiet moment is taken at once.
+const BREATH: Duration = Duration::from_millis(1);
 /// How often sums are taken.
 const TICK: Duration = Duration::from_millis(100);
