@@ -74,7 +74,10 @@ fn clusters_in_code_have_the_values_they_say() {
     assert_eq!(passive.reactivation_period, Some(Duration::from_secs(120)));
     let half = TransportFailureRate { rate_limit: 0.5, ..TransportFailureRate::default() };
     assert_eq!(passive.policies, [PassivePolicy::TransportFailureRate(half)]);
-    assert_eq!(clusters[2].health_check.available_destinations_policy, model::available::AvailablePolicy::HealthyOrPanic);
+    assert_eq!(
+        clusters[2].health_check.available_destinations_policy,
+        model::available::AvailablePolicy::HealthyOrPanic
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct ThisProcess {
     pub(super) io: Real,
     pub(super) board: Arc<Board<Snapshot>>,
+    pub(super) monitor: monitor::Handle,
     pub(super) is_draining: Arc<AtomicBool>,
 }
 
@@ -29,6 +30,10 @@ impl Process for ThisProcess {
 
     fn now(&self) -> Timestamp {
         self.io.now()
+    }
+
+    fn core_ran_at(&self) -> Option<Timestamp> {
+        Some(self.monitor.turned_at())
     }
 
     fn in_flight(&self, slot: Slot) -> u32 {

@@ -112,7 +112,12 @@ impl Supervisor {
         let workers =
             Workers::start(traffic, &config.listeners).map_err(|error| Error::start("traffic", other(error)))?;
         let is_draining = Arc::new(AtomicBool::new(false));
-        let process = ThisProcess { io, board: Arc::clone(&board), is_draining: Arc::clone(&is_draining) };
+        let process = ThisProcess {
+            io,
+            board: Arc::clone(&board),
+            monitor: handle.clone(),
+            is_draining: Arc::clone(&is_draining),
+        };
         let (sender, commands) = mpsc::channel(COMMANDS);
         let api = control::Context::new(process, Arc::clone(&journal), metrics, instance, sender);
         let (control_stop, stopped) = oneshot::channel();
