@@ -93,13 +93,10 @@ pub fn load(
     };
     let root = parsed(&source, root)?;
     let mut reading = Reading::new(&source, dialect, defaults);
-    let mut config = match dialect {
-        Dialect::Native | Dialect::Rhi => resolve::native::resolve(&mut reading, &root, names),
-        Dialect::Yarp => resolve::yarp::resolve(&mut reading, &root, names),
+    let config = match dialect {
+        Dialect::Native | Dialect::Rhi => resolve::native::resolve(&mut reading, &root, names, compat),
+        Dialect::Yarp => resolve::yarp::resolve(&mut reading, &root, names, compat),
     };
-    if let Some(compat) = compat {
-        resolve::override_compat(&mut reading, &mut config, compat);
-    }
     if !reading.has_errors() {
         check::warnings::look(&mut reading, &config);
     }
@@ -138,8 +135,13 @@ fn parsed(source: &Source, root: Result<Option<Node>, Box<Diagnostic>>) -> Resul
 
 fn finish(reading: Reading<'_>) -> Result<(Origins, Vec<Diagnostic>), Box<Report>> {
     let has_errors = reading.has_errors();
-    let Reading { source, mut diagnostics, origins, .. } = reading;
+    let Reading { source, mut diagnostics, untold, origins, .. } = reading;
     diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+    if untold > 0 {
+        let mut more = Diagnostic::warning(format!("there is more to say, {untold} times"));
+        more.file = source.shared_name();
+        diagnostics.push(more);
+    }
     if has_errors {
         return Err(Box::new(Report { source: source.clone(), diagnostics }));
     }

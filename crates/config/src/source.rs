@@ -50,6 +50,12 @@ impl Span {
         Self { start: clip(start), end: clip(end.max(start)) }
     }
 
+    /// From the first byte of both to the last.
+    #[must_use]
+    pub fn cover(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
     /// The range, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
@@ -119,14 +125,27 @@ impl Source {
         Span::new(floor(span.start), floor(span.end))
     }
 
+    /// The line of a byte offset, counted from 1.
+    pub fn line(&self, offset: u32) -> u32 {
+        u32::try_from(self.line_starts.partition_point(|&start| start <= offset).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The bytes of all lines that `span` touches, without the last line's end.
+    pub fn lines_of(&self, span: Span) -> Span {
+        let first = self.line(span.start).saturating_sub(1) as usize;
+        let start = self.line_starts.get(first).copied().unwrap_or(0);
+        let end = self.line_starts.get(self.line(span.end) as usize).map_or(self.text.len(), |&next| next as usize);
+        let line = self.slice(Span::new(start as usize, end));
+        Span::new(start as usize, start as usize + line.trim_end_matches(['\n', '\r']).len())
+    }
+
     /// Line and column of a byte offset.
     pub fn position(&self, offset: u32) -> Position {
         let offset = self.clip(Span { start: offset, end: offset }).start;
-        let line = self.line_starts.partition_point(|&start| start <= offset).max(1);
-        let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
+        let line = self.line(offset);
+        let start = self.line_starts.get(line.saturating_sub(1) as usize).copied().unwrap_or(0);
         let column = self.slice(Span { start, end: offset }).chars().count() + 1;
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Position { line: number(line), column: number(column) }
+        Position { line, column: u32::try_from(column).unwrap_or(u32::MAX) }
     }
 
     /// The byte offset of a line and column, both counted from 1; the end of the text when there is no such place.

@@ -115,6 +115,19 @@ fn custom_policies_are_found_by_their_registered_names() {
 }
 
 #[test]
+fn under_nginx_the_default_passive_policy_is_nginxs() {
+    let file = "clusters: {a: {health_check: {passive: }}}";
+    let of = |text: &str, compat| {
+        let loaded = load("t", text.as_bytes(), FileKind::Auto, &PolicyNames::default(), compat).unwrap();
+        loaded.config.clusters[0].health_check.passive.clone().unwrap().policies
+    };
+    let nginx = [PassivePolicy::MaxFails(MaxFails::default())];
+    assert_eq!(of(file, Some(Compat::Nginx)), nginx);
+    assert_eq!(of(&file.replace("health_check", "compat: nginx, health_check"), None), nginx);
+    assert_ne!(of(file, None), nginx);
+}
+
+#[test]
 fn byte_order_mark_crlf_and_json_are_no_obstacle() {
     let yaml = "\u{feff}version: 1\r\nclusters:\r\n  a:\r\n    retry: off\r\n";
     assert_eq!(text(yaml).config.clusters[0].retry, RetryRules::off());

@@ -39,6 +39,32 @@ fn an_empty_file_is_an_error_and_not_no_routes() {
 }
 
 #[test]
+fn a_yarp_file_with_neither_routes_nor_clusters_is_an_error() {
+    for text in ["{}", r#"{"ReverseProxy": {}}"#, r#"{"ReverseProxy": {"Clusters": {}}}"#, r#"{"Logging": {}}"#, "// x"]
+    {
+        let report = refused(text.as_bytes(), FileKind::Yarp);
+        assert_eq!(report.errors().count(), 1, "{text:?}: {report}");
+    }
+}
+
+#[test]
+fn no_more_is_told_than_a_person_can_read() {
+    let text: String = (0..5_000).map(|n| format!("key{n}: 1\n")).collect();
+    let report = refused(text.as_bytes(), FileKind::Native);
+    assert_eq!(report.diagnostics.len(), 201);
+    assert!(report.to_string().contains("there is more to say, 4800 times"), "{report}");
+    assert!(report.render(Style::Plain).contains("lazaret.yaml:200:1"));
+}
+
+#[test]
+fn a_mistake_on_an_endless_line_is_placed_in_words() {
+    let many: String = (0..2_000).map(|n| format!("c{n}: {{}}, ")).collect();
+    let report = refused(format!("{{clusters: {{{many}}}, wibbel: 1}}").as_bytes(), FileKind::Native);
+    let drawn = report.render(Style::Plain);
+    assert!(drawn.contains("--> lazaret.yaml:1:20906") && drawn.contains("`wibbel`: not known in the root"), "{drawn}");
+}
+
+#[test]
 fn what_is_no_text_is_refused_with_its_place() {
     let report = refused(b"version: 1\nclusters: \xff\xfe\n", FileKind::Auto);
     assert_eq!(report.diagnostics[0].position.unwrap().to_string(), "2:11");

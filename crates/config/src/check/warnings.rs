@@ -1,12 +1,14 @@
 //! What is valid and still worth a word: judged on the resolved configuration, so that every format is judged alike.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::address::Scheme;
 use model::cluster::{Cluster, Compat, Verify};
 use model::config::Config;
+use model::id::ClusterId;
 use model::passive::PassivePolicy;
-use model::route::RouteAction;
+use model::route::{Route, RouteAction};
 
 use crate::raw::path::Path;
 use crate::raw::section::Reading;
@@ -23,12 +25,19 @@ pub fn look(r: &mut Reading<'_>, config: &Config) {
         let place = Path::of(["control", "address"]);
         note(r, &place, Diagnostic::alarm(what).label("whoever reaches it may read everything"));
     }
+    let mut routed: BTreeMap<&ClusterId, Vec<&Route>> = BTreeMap::new();
+    for route in &config.routes {
+        if let RouteAction::Cluster(Some(id)) = &route.action {
+            routed.entry(id).or_default().push(route);
+        }
+    }
     for cluster in &config.clusters {
+        let routes = routed.get(&cluster.id).map_or(&[][..], Vec::as_slice);
         let path = Path::of(["clusters", cluster.id.as_str()]);
-        reach(r, config, cluster, &path);
+        reach(r, routes, cluster, &path);
         checks(r, cluster, &path);
         max_fails(r, cluster, &path);
-        time(r, config, cluster, &path);
+        time(r, routes, cluster, &path);
         let is_tls = cluster.destinations.iter().any(|d| d.address.scheme == Scheme::Https);
         if cluster.tls.verify == Verify::DangerousNone && is_tls {
             let what = format!("cluster `{}` verifies no certificates", cluster.id);
@@ -44,16 +53,9 @@ fn note(r: &mut Reading<'_>, path: &Path, diagnostic: Diagnostic) {
 }
 
 /// Traffic has to get to the cluster and into it.
-fn reach(r: &mut Reading<'_>, config: &Config, cluster: &Cluster, path: &Path) {
+fn reach(r: &mut Reading<'_>, routes: &[&Route], cluster: &Cluster, path: &Path) {
     let id = &cluster.id;
-    let leads_here = |action: &RouteAction| match action {
-        RouteAction::Cluster(Some(named)) => named == id,
-        RouteAction::Cluster(None)
-        | RouteAction::Respond { .. }
-        | RouteAction::Redirect { .. }
-        | RouteAction::Deny(_) => false,
-    };
-    if !config.routes.iter().any(|route| leads_here(&route.action)) {
+    if routes.is_empty() {
         note(r, path, Diagnostic::warning(format!("no route leads to cluster `{id}`")));
     }
     if cluster.destinations.is_empty() {
@@ -102,7 +104,7 @@ fn max_fails(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
 }
 
 /// All attempts together should end before the client does.
-fn time(r: &mut Reading<'_>, config: &Config, cluster: &Cluster, path: &Path) {
+fn time(r: &mut Reading<'_>, routes: &[&Route], cluster: &Cluster, path: &Path) {
     let retry = &cluster.retry;
     let Some(per_try) = retry.per_try_timeout else { return };
     let worst = cluster.timeouts.connect.saturating_add(per_try.saturating_mul(u32::from(retry.attempts)));
@@ -111,10 +113,8 @@ fn time(r: &mut Reading<'_>, config: &Config, cluster: &Cluster, path: &Path) {
         let left = 100u32.saturating_sub(u32::from(retry.network_margin_percent));
         limits.push(("client_timeout less network_margin".to_owned(), client / 100 * left));
     }
-    for route in &config.routes {
-        if route.action == RouteAction::Cluster(Some(cluster.id.clone()))
-            && let Some(timeout) = route.timeout
-        {
+    for route in routes {
+        if let Some(timeout) = route.timeout {
             limits.push((format!("timeout of route `{}`", route.id), timeout));
         }
     }

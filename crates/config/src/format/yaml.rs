@@ -27,8 +27,8 @@ pub fn parse(source: &Source) -> Result<Option<Node>, Box<Diagnostic>> {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             flow_nesting_limit: MAX_DEPTH,
-            max_events: 1_000_000,
-            max_nodes: 500_000,
+            max_events: 8_000_000,
+            max_nodes: 4_000_000,
             max_documents: 1,
         },
     };

@@ -1,6 +1,9 @@
 //! Reads a block of keys to its end: each known key is taken once, what is left is unknown, and every mistake is noted
 //! without stopping.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use crate::origin::{DefaultsOf, Origin, Origins};
 use crate::raw::path::Path;
 use crate::raw::{Entry, Node, Value};
@@ -19,6 +22,14 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// A key as it is compared.
+    fn folded(self, key: &str) -> Cow<'_, str> {
+        match self {
+            Self::Native | Self::Rhi => Cow::Borrowed(key),
+            Self::Yarp => Cow::Owned(key.to_ascii_lowercase()),
+        }
+    }
+
     fn same_key(self, a: &str, b: &str) -> bool {
         match self {
             Self::Native | Self::Rhi => a == b,
@@ -33,8 +44,10 @@ pub struct Reading<'a> {
     pub source: &'a Source,
     /// How its words are read.
     pub dialect: Dialect,
-    /// All that is wrong so far.
+    /// What is wrong so far; no more than a person can read.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more there were.
+    pub untold: usize,
     /// Where values came from.
     pub origins: Origins,
 }
@@ -42,12 +55,23 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Nothing read yet.
     pub fn new(source: &'a Source, dialect: Dialect, defaults: DefaultsOf) -> Self {
-        Self { source, dialect, diagnostics: Vec::new(), origins: Origins::new(source.shared_name(), defaults) }
+        Self {
+            source,
+            dialect,
+            diagnostics: Vec::new(),
+            untold: 0,
+            origins: Origins::new(source.shared_name(), defaults),
+        }
     }
 
-    /// Notes a diagnostic at a place.
+    /// Notes a diagnostic at a place. Beyond a number of them only the first error is kept, the rest is counted.
     pub fn note(&mut self, span: Span, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic.at(self.source, span));
+        let is_first_error = diagnostic.severity == Severity::Error && !self.has_errors();
+        if self.diagnostics.len() < MAX_TOLD || is_first_error {
+            self.diagnostics.push(diagnostic.at(self.source, span));
+        } else {
+            self.untold += 1;
+        }
     }
 
     /// Notes that `what` is wrong and `expected` was expected.
@@ -67,7 +91,7 @@ impl<'a> Reading<'a> {
 
     /// The line of a place.
     pub fn line(&self, span: Span) -> u32 {
-        self.source.position(span.start).line
+        self.source.line(span.start)
     }
 }
 
@@ -105,17 +129,14 @@ impl<'n> Section<'n> {
             return None;
         };
         let mut taken = vec![false; entries.len()];
-        for (index, entry) in entries.iter().enumerate() {
-            let before = entries.iter().take(index).find(|other| r.dialect.same_key(&other.key, &entry.key));
-            if let Some(first) = before {
-                let diagnostic = Diagnostic::error(format!("`{}` stands here twice", entry.key))
-                    .label("the second one")
-                    .related(r.source, first.key_span, "the first one");
-                r.note(entry.key_span, diagnostic);
-                if let Some(flag) = taken.get_mut(index) {
-                    *flag = true;
-                }
-            }
+        let mut seen: BTreeMap<Cow<'_, str>, Span> = BTreeMap::new();
+        for (entry, taken) in entries.iter().zip(&mut taken) {
+            let Some(first) = seen.insert(r.dialect.folded(&entry.key), entry.key_span) else { continue };
+            let diagnostic = Diagnostic::error(format!("`{}` stands here twice", entry.key))
+                .label("the second one")
+                .related(r.source, first, "the first one");
+            r.note(entry.key_span, diagnostic);
+            *taken = true;
         }
         Some(Self { path, span: node.span, entries, taken, known: Vec::new(), not_yet: Vec::new() })
     }
@@ -211,3 +232,6 @@ impl<'n> Section<'n> {
         format!("known here: {}", known.join(", "))
     }
 }
+
+/// More is not told: whoever has so much to mend begins with the first ones.
+const MAX_TOLD: usize = 200;

@@ -1,11 +1,44 @@
 //! Which requests a route takes: the parts that every format has, checked alike.
 
+use std::collections::BTreeMap;
+
+use model::cluster::Cluster;
+use model::id::ClusterId;
 use model::pattern::PathPattern;
 use model::route::{CaseRule, HostKind, HostPattern, ValueMode, ValueRule};
 
 use crate::raw::section::{Field, Reading};
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, suggest};
 use crate::source::Span;
+
+/// The ids of the clusters that exist, for routes to name. Found without case.
+pub struct Clusters(BTreeMap<String, Vec<ClusterId>>);
+
+impl Clusters {
+    /// Of these.
+    pub fn of(clusters: &[Cluster]) -> Self {
+        let mut ids: BTreeMap<String, Vec<ClusterId>> = BTreeMap::new();
+        for cluster in clusters {
+            ids.entry(cluster.id.as_str().to_ascii_lowercase()).or_default().push(cluster.id.clone());
+        }
+        Self(ids)
+    }
+
+    /// The one of exactly this name.
+    pub fn exactly(&self, name: &str) -> Option<&ClusterId> {
+        self.0.get(&name.to_ascii_lowercase())?.iter().find(|id| id.as_str() == name)
+    }
+
+    /// The one of this name, case aside.
+    pub fn without_case(&self, name: &str) -> Option<&ClusterId> {
+        self.0.get(&name.to_ascii_lowercase())?.first()
+    }
+
+    /// ``did you mean `x`?``
+    pub fn did_you_mean(&self, name: &str) -> Option<String> {
+        suggest::did_you_mean(name, self.0.values().flatten().map(ClusterId::as_str))
+    }
+}
 
 /// A host name, `*.` in front and `:port` behind allowed.
 pub fn host(r: &mut Reading<'_>, field: &Field<'_>) -> Option<HostPattern> {

@@ -11,18 +11,21 @@ mod matching;
 mod policy;
 
 use model::cluster::Compat;
-use model::config::Config;
 
 use crate::origin::Origin;
 use crate::raw::path::Path;
-use crate::raw::section::Reading;
+use crate::raw::section::{Field, Reading};
 use crate::source::Span;
 
-/// Puts every cluster under `compat`, as the command line asks.
-pub fn override_compat(r: &mut Reading<'_>, config: &mut Config, compat: Compat) {
-    for cluster in &mut config.clusters {
-        cluster.compat = compat;
-        let path = Path::of(["clusters", cluster.id.as_str(), "compat"]);
-        r.origins.record(path, Origin::CommandLine, Span::default());
+/// Whose arithmetic a cluster follows: what the command line asks for, else the cluster's own key. `path` is that key's.
+fn compat(r: &mut Reading<'_>, field: Option<Field<'_>>, path: Path, asked: Option<Compat>) -> Compat {
+    let words = [("none", Compat::None), ("yarp", Compat::Yarp), ("nginx", Compat::Nginx)];
+    let own = field.and_then(|field| field.word(r, &words));
+    match asked {
+        Some(asked) => {
+            r.origins.record(path, Origin::CommandLine, Span::default());
+            asked
+        }
+        None => own.unwrap_or_default(),
     }
 }

@@ -60,7 +60,14 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     let metadata: Vec<_> =
         cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
     w.value("metadata", format!("{{{}}}", metadata.join(", ")));
-    w.map("destinations", &cluster.destinations, |one| one.id.as_str(), |w, one| destination::write(w, one, &facts));
+    let probes = facts.probes.iter().map(Some).chain(std::iter::repeat(None));
+    let destinations: Vec<_> = cluster.destinations.iter().zip(probes).collect();
+    w.map(
+        "destinations",
+        &destinations,
+        |(one, _)| one.id.as_str(),
+        |w, (one, probe)| destination::write(w, one, *probe),
+    );
 }
 
 fn affinity(w: &mut Writer<'_>, affinity: &SessionAffinity) {

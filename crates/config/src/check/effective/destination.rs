@@ -3,14 +3,14 @@
 use model::destination::Destination;
 
 use super::{Writer, optional, quoted};
-use crate::check::facts::ClusterFacts;
+use crate::check::facts::ProbeTarget;
 use crate::timespan;
 
 /// Writes one destination.
-pub fn write(w: &mut Writer<'_>, destination: &Destination, facts: &ClusterFacts) {
+pub fn write(w: &mut Writer<'_>, destination: &Destination, probe: Option<&ProbeTarget>) {
     w.value("address", quoted(&destination.address.to_string()));
     w.value("health", optional(destination.health.as_ref().map(ToString::to_string).as_deref()));
-    if let Some(probe) = facts.probes.iter().find(|probe| probe.destination == destination.id.as_str()) {
+    if let Some(probe) = probe {
         w.comment(&format!("probed at {}", probe.url));
     }
     w.value("host", optional(destination.host.as_deref()));

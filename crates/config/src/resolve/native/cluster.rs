@@ -11,13 +11,13 @@ use model::timeouts::Timeouts;
 use super::{Context, active, affinity, destination, each, passive, retry};
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
-use crate::resolve::policy;
+use crate::resolve::{self, policy};
 
 /// Resolves one cluster.
 pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<Cluster> {
     let mut s = field.section(r)?;
-    let compats = [("none", Compat::None), ("yarp", Compat::Yarp), ("nginx", Compat::Nginx)];
-    let compat = s.take(r, "compat").and_then(|f| f.word(r, &compats)).unwrap_or_default();
+    let compat = s.take(r, "compat");
+    let compat = resolve::compat(r, compat, s.path.join("compat"), context.compat);
     let load_balancing = s.take(r, "load_balancing").and_then(|f| policy::balancing(r, &f, context.names));
     let session_affinity = s.take(r, "session_affinity").and_then(|f| affinity::resolve(r, &f));
     let health_check = s.take(r, "health_check").and_then(|f| f.section(r));

@@ -14,6 +14,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use model::cluster::Compat;
 use model::config::{AccessLog, Config, Drain};
 use model::passive::TransportFailureRate;
 
@@ -23,20 +24,23 @@ use crate::policy_names::PolicyNames;
 use crate::raw::path::Path;
 use crate::raw::section::{Field, Reading, Section};
 use crate::raw::{Node, Value};
+use crate::resolve::matching::Clusters;
 
 /// What sections further down need to know.
 pub struct Context<'a> {
     names: &'a PolicyNames,
     defaults: Defaults,
     transport_failure_rate: TransportFailureRate,
+    compat: Option<Compat>,
 }
 
 /// Resolves the whole file.
-pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames) -> Config {
+pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Option<Compat>) -> Config {
     let mut context = Context {
         names,
         defaults: Defaults::of(DefaultsOf::Native),
         transport_failure_rate: TransportFailureRate::default(),
+        compat,
     };
     let mut config = Config {
         workers: None,
@@ -68,7 +72,7 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames) -> Config 
         s.take_raw(r, "access_log", "access_log").map(|field| access_log(r, &field)).unwrap_or_default();
     config.listeners = each(r, &mut s, "listeners", |r, field| listener::resolve(r, &context, field, &trusted));
     config.clusters = each(r, &mut s, "clusters", |r, field| cluster::resolve(r, &context, field));
-    let clusters: Vec<_> = config.clusters.iter().map(|cluster| cluster.id.clone()).collect();
+    let clusters = Clusters::of(&config.clusters);
     config.routes = each(r, &mut s, "routes", |r, field| route::resolve(r, field, &clusters));
     s.not_yet(
         r,

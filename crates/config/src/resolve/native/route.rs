@@ -1,16 +1,16 @@
 //! `routes`: which requests, and what becomes of them.
 
-use model::id::{ClusterId, RouteId};
+use model::id::RouteId;
 use model::route::{CaseRule, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
 
 use super::listener::body_limit;
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
-use crate::report::{Diagnostic, suggest};
-use crate::resolve::matching;
+use crate::report::Diagnostic;
+use crate::resolve::matching::{self, Clusters};
 
 /// Resolves one route. `clusters` are the ids that exist.
-pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -> Option<Route> {
+pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<Route> {
     let mut s = field.section(r)?;
     let matcher = match s.take(r, "match").and_then(|field| field.section(r)) {
         Some(section) => matcher(r, section),
@@ -109,7 +109,7 @@ fn rules(r: &mut Reading<'_>, field: &Field<'_>, of: Of) -> Vec<ValueRule> {
     rules
 }
 
-fn action(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &[ClusterId]) -> Option<RouteAction> {
+fn action(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &Clusters) -> Option<RouteAction> {
     let found: Vec<Field<'_>> =
         ["cluster", "clusters", "respond", "redirect", "deny"].into_iter().filter_map(|key| s.take(r, key)).collect();
     match found.as_slice() {
@@ -131,16 +131,16 @@ fn action(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters:
     }
 }
 
-fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -> Option<RouteAction> {
+fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<RouteAction> {
     match field.name.as_str() {
         "cluster" => {
             let text = field.text(r)?;
-            if let Some(id) = clusters.iter().find(|id| id.as_str() == text) {
+            if let Some(id) = clusters.exactly(text) {
                 return Some(RouteAction::Cluster(Some(id.clone())));
             }
             let diagnostic = Diagnostic::error(format!("there is no cluster `{text}`"))
                 .label("expected the id of a cluster of this file")
-                .maybe_help(suggest::did_you_mean(text, clusters.iter().map(ClusterId::as_str)));
+                .maybe_help(clusters.did_you_mean(text));
             r.note(field.node.span, diagnostic);
             None
         }

@@ -1,6 +1,6 @@
 //! `Clusters`: destinations and the policies over them.
 
-use model::cluster::{Cluster, Compat, UpstreamHost, UpstreamTls, Verify};
+use model::cluster::{Cluster, UpstreamHost, UpstreamTls, Verify};
 use model::id::ClusterId;
 use model::timeouts::Timeouts;
 
@@ -9,13 +9,13 @@ use super::metadata::Metadata;
 use super::{Context, Flag, affinity, destination, each, health};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
-use crate::resolve::policy;
+use crate::resolve::{self, policy};
 
 /// Resolves one cluster.
 pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<Cluster> {
     let mut s = field.section(r)?;
-    let compats = [("none", Compat::None), ("yarp", Compat::Yarp), ("nginx", Compat::Nginx)];
-    let compat = s.take_filled(r, "Compat", "compat").and_then(|f| f.word(r, &compats)).unwrap_or_default();
+    let compat = s.take_filled(r, "Compat", "compat");
+    let compat = resolve::compat(r, compat, s.path.join("compat"), context.compat);
     let load_balancing = s.take_filled(r, "LoadBalancingPolicy", "load_balancing");
     let load_balancing = load_balancing.and_then(|f| policy::balancing(r, &f, context.names)).unwrap_or_default();
     let session_affinity = s.take_as(r, "SessionAffinity", "session_affinity").and_then(|f| affinity::resolve(r, &f));

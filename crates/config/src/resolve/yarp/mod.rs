@@ -13,6 +13,7 @@ mod listener;
 mod metadata;
 mod route;
 
+use model::cluster::Compat;
 use model::config::{AccessLog, Config, Drain};
 use model::passive::TransportFailureRate;
 
@@ -22,6 +23,7 @@ use crate::policy_names::PolicyNames;
 use crate::raw::path::Path;
 use crate::raw::section::{Field, Reading, Section};
 use crate::raw::{Node, Value};
+use crate::resolve::matching::Clusters;
 use crate::resolve::native;
 
 /// What sections further down need to know.
@@ -29,14 +31,16 @@ struct Context<'a> {
     names: &'a PolicyNames,
     defaults: Defaults,
     transport_failure_rate: TransportFailureRate,
+    compat: Option<Compat>,
 }
 
 /// Resolves the whole file.
-pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames) -> Config {
+pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Option<Compat>) -> Config {
     let mut context = Context {
         names,
         defaults: Defaults::of(DefaultsOf::Yarp),
         transport_failure_rate: TransportFailureRate::default(),
+        compat,
     };
     let mut config = Config {
         workers: None,
@@ -69,9 +73,13 @@ fn resolve_body(r: &mut Reading<'_>, mut s: Section<'_>, context: &mut Context<'
         health::defaults(r, section, context);
     }
     config.clusters = each(r, &mut s, "Clusters", "clusters", |r, field| cluster::resolve(r, context, field));
-    let clusters: Vec<_> = config.clusters.iter().map(|cluster| cluster.id.clone()).collect();
+    let clusters = Clusters::of(&config.clusters);
     config.routes = each(r, &mut s, "Routes", "routes", |r, field| route::resolve(r, field, &clusters));
+    let span = s.span;
     s.finish(r);
+    if config.clusters.is_empty() && config.routes.is_empty() && !r.has_errors() {
+        r.error(span, "there are neither routes nor clusters", "expected `Routes` and `Clusters`");
+    }
 }
 
 /// All blocks of a section whose keys are ids.

@@ -9,10 +9,10 @@ use super::Flag;
 use super::ignored::{self, alarm, warning};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::{Diagnostic, suggest};
-use crate::resolve::matching;
+use crate::resolve::matching::{self, Clusters};
 
 /// Resolves one route. `clusters` are the ids that exist.
-pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -> Option<Route> {
+pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<Route> {
     let mut s = field.section(r)?;
     let action = RouteAction::Cluster(cluster(r, &mut s, field, clusters));
     let order = s.take_filled(r, "Order", "order");
@@ -46,18 +46,18 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &[ClusterId]) -
     Some(Route { id: RouteId::from(field.name.as_str()), order, matcher, action, timeout, max_request_body })
 }
 
-fn cluster(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &[ClusterId]) -> Option<ClusterId> {
+fn cluster(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &Clusters) -> Option<ClusterId> {
     let Some(field) = s.take_filled(r, "ClusterId", "cluster") else {
         let diagnostic = Diagnostic::warning(format!("route `{}` has no cluster", route.name));
         r.note(route.key_span, diagnostic.label("its requests are answered with 503"));
         return None;
     };
     let text = field.text(r)?;
-    let found = clusters.iter().find(|id| id.as_str().eq_ignore_ascii_case(text));
+    let found = clusters.without_case(text);
     if found.is_none() {
         let diagnostic = Diagnostic::warning(format!("there is no cluster `{text}`"))
             .label("its requests are answered with 503")
-            .maybe_help(suggest::did_you_mean(text, clusters.iter().map(ClusterId::as_str)));
+            .maybe_help(clusters.did_you_mean(text));
         r.note(field.node.span, diagnostic);
     }
     found.cloned()
