@@ -1,6 +1,6 @@
 //! What other threads ask of the monitor. Handles are cheap to clone; the monitor ends with the last one.
 //!
-//! Commands go over one channel of [`DEPTH`], in order; each call waits for the monitor's answer. Dropping a call
+//! Commands go over one channel of `DEPTH`, in order; each call waits for the monitor's answer. Dropping a call
 //! midway does not undo its command.
 
 use std::sync::Arc;

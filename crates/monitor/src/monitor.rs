@@ -2,7 +2,7 @@
 //! is done.
 //!
 //! All waiting is in one `select`, whose branches are cancel safe: the command channel, the next ended probe, the
-//! board's waker (after a breath, see [`BREATH`]), and one sleep up to the next tick or the core's next timer. Time is
+//! board's waker (after a breath, see `BREATH`), and one sleep up to the next tick or the core's next timer. Time is
 //! looked at after each of them, so that no branch can starve the timers.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Probes: one task each, on connections of their own.
 //!
-//! At most [`FRESH`] probes younger than [`HANGING_AFTER`] run at once; older ones are hanging and are counted apart
-//! ([`HANGING`]), so that destinations that hang never delay the probes of those that answer. A probe's timeout starts
+//! At most `FRESH` probes younger than `HANGING_AFTER` run at once; older ones are hanging and are counted apart
+//! (`HANGING`), so that destinations that hang never delay the probes of those that answer. A probe's timeout starts
 //! when it does, not while it waits for its turn.
 //!
 //! ```text

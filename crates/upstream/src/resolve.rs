@@ -1,8 +1,8 @@
 //! Names to addresses.
 //!
 //! The system's resolver blocks, and a name server that does not answer blocks it for many seconds. So lookups run on
-//! threads of their own, [`LOOKUPS`] at most, one per name; all who ask for the same name meanwhile wait for the same
-//! lookup, and nobody waits longer than [`PATIENCE`]. A lookup that hangs keeps its thread until the system gives up,
+//! threads of their own, `LOOKUPS` at most, one per name; all who ask for the same name meanwhile wait for the same
+//! lookup, and nobody waits longer than `PATIENCE`. A lookup that hangs keeps its thread until the system gives up,
 //! but delays only its own name.
 //!
 //! ```text

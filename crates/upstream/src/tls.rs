@@ -1,7 +1,7 @@
 //! TLS towards destinations: rustls with aws-lc-rs, HTTP/1.1 by ALPN, TLS 1.2 and 1.3.
 //!
 //! Certificates are verified by the platform's roots, by the authorities of a `ca` file in their place, or not at all
-//! ([`dangerous`]). Settings that are equal share one client configuration, and with it the tickets of past sessions.
+//! (`dangerous`). Settings that are equal share one client configuration, and with it the tickets of past sessions.
 
 mod dangerous;
 
