@@ -25,6 +25,9 @@ pub struct RhiStatus {
     /// The running configuration is older than the file, which is refused.
     #[serde(default)]
     pub config_stale: bool,
+    /// Changes of addresses that the kernel refused since the start; each is tried again.
+    #[serde(default)]
+    pub failed_changes: u64,
     /// Every VIP, in the order of the file.
     pub vips: Vec<VipStatus>,
 }

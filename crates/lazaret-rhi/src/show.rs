@@ -22,11 +22,12 @@ pub(crate) fn status(cli: &Cli) -> Exit {
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "interface {} ({}), control API {}, last cycle {}{}",
+            "interface {} ({}), control API {}, last cycle {}, {} changes refused by the kernel{}",
             status.interface,
             if status.interface_present { "present" } else { "missing" },
             status.control_url,
             status.last_cycle.as_deref().unwrap_or("none yet"),
+            status.failed_changes,
             if status.config_stale { ", CONFIGURATION STALE: the file was refused" } else { "" },
         );
         for vip in &status.vips {

@@ -156,6 +156,9 @@ async fn a_change_by_somebody_else_heals_and_a_refusal_is_retried() {
     let (status, body) = ask(rig.socket(), &format!("GET /vips/{VIP}")).await;
     assert_eq!(status, 200);
     assert!(body.contains("no buffer space") && body.contains(r#""wanted":true"#), "{body}");
+    let (_, body) = ask(rig.socket(), "GET /status").await;
+    let document: apisix::rhi::RhiStatus = serde_json::from_str(&body).unwrap();
+    assert!(document.failed_changes >= 3, "{body}");
     rig.kernel.refuse(None);
     rig.wait("healed", || rig.held() == ["10.0.0.1/32"]).await;
     assert_eq!(rig.stop().await, Vec::<String>::new());

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Read in this order: [`answer`], [`upstream`] (with [`failure`] and [`warming`]), [`quorum`], [`vip`], [`kernel`],
-//! [`reconcile`], and last [`core`] with [`cycle`], `start`, `reload` and `stop`.
+//! [`reconcile`], [`cycle`], and last [`core`] with `start`, `judging` (answers to decisions), `acting` (decisions to
+//! addresses), `reload` and `stop`.
 #![forbid(unsafe_code)]
 
 pub mod answer;
@@ -33,7 +34,9 @@ pub mod cycle;
 pub mod event;
 pub mod timers;
 
+mod acting;
 pub mod core;
+mod judging;
 mod reload;
 mod start;
 pub mod status;

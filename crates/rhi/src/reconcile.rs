@@ -50,6 +50,8 @@ pub enum Why {
     Announced,
     /// The VIP is withdrawn.
     Withdrawn,
+    /// A planned stop withdraws it.
+    Stopping,
     /// It stands there with a host prefix as well.
     WrongPrefix,
     /// It carries our tag and is no VIP.
@@ -124,6 +126,7 @@ impl Why {
         match self {
             Self::Announced => "the VIP is announced",
             Self::Withdrawn => "the VIP is withdrawn",
+            Self::Stopping => "a planned stop withdraws it",
             Self::WrongPrefix => "it stands there with a host prefix as well",
             Self::Leftover => "it carries our tag and is no VIP of the configuration",
             Self::Dropped => "the configuration no longer names it",

@@ -31,6 +31,7 @@ impl Core {
             last_cycle: self.cycle.last_complete_start().map(identity.wall_clock),
             draining: matches!(self.phase, Phase::Stopping | Phase::Stopped),
             config_stale: identity.config_stale,
+            failed_changes: self.commands.failures(),
             vips: self.config.vips.iter().map(|vip| self.vip_status(now, vip, identity)).collect(),
         }
     }
