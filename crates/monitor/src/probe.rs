@@ -94,12 +94,22 @@ impl<I: Io, R: Resolve> Probes<I, R> {
         builder: Option<Arc<dyn ProbeBuilder>>,
         sender: Option<Arc<dyn ProbeSender>>,
     ) -> Self {
+        Self::with_limits(connector, builder, sender, FRESH, HANGING)
+    }
+
+    fn with_limits(
+        connector: Connector<I, R>,
+        builder: Option<Arc<dyn ProbeBuilder>>,
+        sender: Option<Arc<dyn ProbeSender>>,
+        fresh: usize,
+        hanging: usize,
+    ) -> Self {
         let kit = Kit {
             connector,
             builder: builder.unwrap_or_else(|| Arc::new(BuiltInBuilder)),
             sender,
-            fresh: Arc::new(Semaphore::new(FRESH)),
-            hanging: Arc::new(Semaphore::new(HANGING)),
+            fresh: Arc::new(Semaphore::new(fresh)),
+            hanging: Arc::new(Semaphore::new(hanging)),
         };
         Self { kit, running: JoinSet::new(), tasks: BTreeMap::new(), orders: BTreeMap::new(), probed: BTreeSet::new() }
     }
@@ -217,3 +227,6 @@ const FRESH: usize = 1024;
 const HANGING: usize = 4096;
 /// A probe without an end for so long hangs.
 const HANGING_AFTER: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;
