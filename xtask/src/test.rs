@@ -22,10 +22,11 @@ pub(crate) fn test() -> Result<ExitCode> {
     report.check("format", || run(cargo(&["fmt", "--all", "--check"])).map(|ran| ran.is_ok));
     report.check("tidy", || Ok(tidy::tidy()? == ExitCode::SUCCESS));
     report.check("clippy", || {
-        run(cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])).map(|ran| ran.is_ok)
+        run(cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--keep-going", "--", "-D", "warnings"]))
+            .map(|ran| ran.is_ok)
     });
     report.check("documentation", || {
-        let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+        let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]);
         command.env("RUSTDOCFLAGS", "-D warnings");
         run(command).map(|ran| ran.is_ok)
     });
@@ -34,7 +35,9 @@ pub(crate) fn test() -> Result<ExitCode> {
             run(cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])).map(|ran| ran.is_ok)
         });
     }
-    report.check("build", || run(cargo(&["build", "--workspace", "--all-targets", "--locked"])).map(|ran| ran.is_ok));
+    report.check("build", || {
+        run(cargo(&["build", "--workspace", "--all-targets", "--locked", "--keep-going"])).map(|ran| ran.is_ok)
+    });
 
     let skips = report.skips.clone();
     if exists("cargo-nextest") {
