@@ -61,6 +61,8 @@ pub(crate) struct Turn<'a, I: Io, R> {
     facts: Facts,
     upload: Upload,
     leg: Option<Leg<I::Stream>>,
+    /// The attempt that runs, or ran last.
+    attempt: Option<Attempt>,
     /// Whether the attempt that runs (or ran last) went over a pooled connection.
     was_reused: bool,
     /// Head and body of a response that is sent when nothing better comes.
@@ -136,6 +138,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         facts,
         upload,
         leg: None,
+        attempt: None,
         was_reused: false,
         held: None,
         fault: is_too_large.then_some(ClientFault::TooLarge),

@@ -21,6 +21,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
         let snapshot = self.snapshot.clone();
         self.was_reused = false;
+        self.attempt = Some(attempt);
         let Some((cluster, destination)) = place(&snapshot, &attempt) else {
             return self.failed(unsent(FailureKind::Cancelled));
         };

@@ -18,7 +18,7 @@ use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::{After, Turn};
+use super::{After, Turn, place};
 use crate::await_head::Wires;
 use crate::client::poll_read;
 use crate::download::{Coding, Delivered, Limits, Rest, deliver, take};
@@ -30,8 +30,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     pub(super) async fn forward(mut self) -> After {
         let Some(mut leg) = self.leg.take() else { return After::Close };
         let snapshot = self.snapshot.clone();
-        let cluster = self.exchange.placement().cluster.and_then(|index| snapshot.clusters.get(index.index()));
-        let Some(cluster) = cluster else { return After::Close };
+        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let Some((cluster, destination)) = placed else { return After::Close };
         self.local.board.progressed(leg.in_flight.slot(), self.now);
         let cookie = self.cookie(cluster);
         let form = self.write_head(cookie.as_deref());
@@ -44,8 +44,6 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             Wires { local: self.local, client: self.client, leg: &mut leg, work: self.work, upload: &mut self.upload };
         let delivered = deliver(wires, &mut body, form.coding, rest, limits).await;
         let end = self.end_of(&leg, status, delivered);
-        let slot = leg.in_flight.slot();
-        let destination = cluster.destinations.iter().find(|destination| destination.slot == slot);
         self.finish_leg(leg, cluster, destination, delivered);
         self.handle(Input::ResponseEnded { end });
         self.end(status, reason_of(delivered));
@@ -56,13 +54,11 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     pub(super) async fn hold(&mut self) {
         let Some(mut leg) = self.leg.take() else { return self.exchange.drop_held() };
         let snapshot = self.snapshot.clone();
-        let cluster = self.exchange.placement().cluster.and_then(|index| snapshot.clusters.get(index.index()));
-        let Some(cluster) = cluster else { return self.exchange.drop_held() };
+        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let Some((cluster, destination)) = placed else { return self.exchange.drop_held() };
         let most = usize::try_from(cluster.retry.replay).unwrap_or(usize::MAX);
         if self.read_whole(&mut leg, most).await {
             self.held = Some(std::mem::take(&mut self.work.reply));
-            let slot = leg.in_flight.slot();
-            let destination = cluster.destinations.iter().find(|destination| destination.slot == slot);
             self.finish_leg(leg, cluster, destination, Delivered::Whole);
         } else if self.held.is_none() {
             self.exchange.drop_held();
@@ -144,14 +140,14 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         &self,
         leg: Leg<I::Stream>,
         cluster: &ClusterView,
-        destination: Option<&DestinationView>,
+        destination: &DestinationView,
         delivered: Delivered,
     ) {
         let is_clean = delivered == Delivered::Whole
             && !leg.is_write_broken
             && self.upload.is_sent(&self.work.window)
             && self.work.response.persistence() == Persistence::KeepAlive;
-        if let (true, Some(destination)) = (is_clean, destination) {
+        if is_clean {
             leg::keep(self.local, cluster, destination, leg, self.work.response.keep_alive_timeout(), self.now);
         }
     }
