@@ -2,7 +2,9 @@
 //! one file per promise.
 
 pub mod binaries;
+pub mod control;
 pub mod load;
 pub mod netns;
 pub mod patient;
+pub mod probed;
 pub mod process;

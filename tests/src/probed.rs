@@ -1,0 +1,94 @@
+//! A destination whose health a test turns, and which remembers when it was probed.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use testkit::destination::{Destination, Moment, answer};
+
+/// Answers `/health` with [`Probed::turn`]'s status and everything else with 200 and its own name.
+pub struct Probed {
+    destination: Destination,
+    health: Arc<AtomicU16>,
+    content: Arc<AtomicU16>,
+    probes: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Probed {
+    /// Starts one in good health. Its content is its name.
+    pub fn start(name: &str) -> Self {
+        let (health, content) = (Arc::new(AtomicU16::new(200)), Arc::new(AtomicU16::new(200)));
+        let probes = Arc::new(Mutex::new(Vec::new()));
+        let destination = Destination::start({
+            let (health, content, probes) = (Arc::clone(&health), Arc::clone(&content), Arc::clone(&probes));
+            let name = name.to_owned();
+            move |moment| match moment {
+                Moment::Accepted => Vec::new(),
+                Moment::Request(request) if request.message.target().starts_with("/health") => {
+                    probes.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+                    answer(health.load(Ordering::SeqCst), &name)
+                }
+                Moment::Request(_) => answer(content.load(Ordering::SeqCst), &name),
+            }
+        });
+        Self { destination, health, content, probes }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.destination.addr()
+    }
+
+    /// `http://127.0.0.1:port/`.
+    pub fn url(&self) -> String {
+        self.destination.url()
+    }
+
+    /// From now on `/health` answers so.
+    pub fn turn(&self, status: u16) {
+        self.health.store(status, Ordering::SeqCst);
+    }
+
+    /// How `/health` answers now.
+    pub fn health(&self) -> u16 {
+        self.health.load(Ordering::SeqCst)
+    }
+
+    /// From now on everything else answers so.
+    pub fn turn_content(&self, status: u16) {
+        self.content.store(status, Ordering::SeqCst);
+    }
+
+    /// When it was probed, oldest first.
+    pub fn probes(&self) -> Vec<Instant> {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Probes since `since`.
+    pub fn probes_since(&self, since: Instant) -> Vec<Instant> {
+        self.probes().into_iter().filter(|&at| at >= since).collect()
+    }
+
+    /// Requests that were no probes.
+    pub fn served(&self) -> usize {
+        let requests = self.destination.requests();
+        requests.iter().filter(|request| !request.message.target().starts_with("/health")).count()
+    }
+
+    /// Everything it got.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+}
+
+/// The times between neighbours.
+pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
+    moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// The middle one.
+pub fn median(mut spans: Vec<Duration>) -> Duration {
+    spans.sort();
+    spans.get(spans.len() / 2).copied().unwrap_or_default()
+}
