@@ -2,7 +2,7 @@
 
 use crate::error::FieldError;
 use crate::limits::HeadLimits;
-use crate::syntax::{is_token, is_value};
+use crate::syntax::{end_of_value, is_token};
 
 /// A part of a head, by offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +152,7 @@ pub(crate) fn parse(
             _ => return Err(FieldError::Name),
         }
         let after = line.get(colon + 1..).unwrap_or_default();
-        let Some(length) = after.iter().position(|&byte| !is_value(byte)) else { return partial() };
+        let Some(length) = end_of_value(after) else { return partial() };
         match after.get(length..) {
             Some([b'\r', b'\n', ..]) => {}
             Some([b'\r']) => return partial(),

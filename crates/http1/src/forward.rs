@@ -221,8 +221,11 @@ fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRe
     if !has_proto {
         write_field(out, b"X-Forwarded-Proto", rewrite.proto.as_bytes());
     }
-    if !has_host && !request.authority().is_empty() {
-        write_field(out, b"X-Forwarded-Host", request.authority().as_bytes());
+    if !has_host {
+        let authority = request.authority();
+        if !authority.is_empty() {
+            write_field(out, b"X-Forwarded-Host", authority.as_bytes());
+        }
     }
 }
 

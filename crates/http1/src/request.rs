@@ -128,15 +128,16 @@ impl RequestHead {
         self.host.clear();
         self.port = None;
         self.authority = Span::default();
-        if let Some(span) = from_field {
+        // Host must be good even where the target takes its place.
+        if let (Some(span), Some(_)) = (from_field, self.target.authority) {
             target::authority(span.of(bytes))?;
         }
         let Some(span) = self.target.authority.or(from_field) else { return Ok(()) };
         let (host, port) = target::authority(span.of(bytes))?;
         self.authority = span;
         self.port = port;
-        // A host is ASCII by its grammar.
-        self.host.extend(host.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
+        self.host.push_str(text(host));
+        self.host.make_ascii_lowercase();
         Ok(())
     }
 
