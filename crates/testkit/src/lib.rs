@@ -1,6 +1,6 @@
 //! What tests share; never a normal dependency of anything.
 //!
-//! In reading order: text tests of cores ([`transcript`]), skipping loudly ([`skip`]), certificates ([`certificates`]),
+//! In reading order: text tests of cores ([`transcript`]), skipping loudly ([`skip()`]), certificates ([`certificates`]),
 //! the two ends of a raw HTTP/1.1 conversation ([`destination`], [`client`]) with the little parsing they share
 //! ([`message`]), and a bad wire between them ([`relay`]).
 //!

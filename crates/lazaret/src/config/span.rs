@@ -13,7 +13,7 @@ pub(super) fn write<S: Serializer>(span: &Option<Duration>, out: S) -> Result<S:
 }
 
 fn text(span: Duration) -> String {
-    if span.subsec_nanos() % 1_000_000 == 0 {
+    if span.subsec_nanos().is_multiple_of(1_000_000) {
         return format!("{}ms", span.as_millis());
     }
     let seconds = span.as_secs();
