@@ -126,7 +126,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
     let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
     let record = Record::begin(now, client.sent);
-    let turn = Turn {
+    let mut turn = Turn {
         local,
         client,
         work,
@@ -148,7 +148,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 }
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
-    async fn walk(mut self, first: Step) -> After {
+    async fn walk(&mut self, first: Step) -> After {
         if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
             return self.answer_fault(fault).await;
         }

@@ -18,7 +18,7 @@ use crate::respond::{Recipient, Reply};
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Sends what the machine answers; nothing when the client is gone.
-    pub(super) async fn answer(self, answer: &Answer) -> After {
+    pub(super) async fn answer(&mut self, answer: &Answer) -> After {
         match (answer.reason, self.fault) {
             (Reason::ClientGone, _) => {
                 self.end(answer.status, answer.reason.details());
@@ -30,7 +30,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     }
 
     /// Sends what the client's own fault is answered with.
-    pub(super) async fn answer_fault(self, fault: ClientFault) -> After {
+    pub(super) async fn answer_fault(&mut self, fault: ClientFault) -> After {
         let (status, details) = match fault {
             ClientFault::Framing(error) => (400, error.as_str()),
             ClientFault::TooLarge => (413, "request-body-too-large"),
@@ -39,7 +39,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         self.send(Reply::of_client_fault(status, details)).await
     }
 
-    async fn send(mut self, reply: Reply<'_>) -> After {
+    async fn send(&mut self, reply: Reply<'_>) -> After {
         // Bytes of a body that came with the head are no reason to close.
         let _ = self.upload.take_ahead(&mut self.work.window, &mut self.client.input);
         let is_kept = self.facts.persistence == Persistence::KeepAlive

@@ -27,7 +27,7 @@ use crate::record::{Outcome, Told};
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Sends the response of the running attempt.
-    pub(super) async fn forward(mut self) -> After {
+    pub(super) async fn forward(&mut self) -> After {
         let Some(mut leg) = self.leg.take() else { return After::Close };
         let snapshot = self.snapshot.clone();
         let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
@@ -66,7 +66,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     }
 
     /// Sends the held response.
-    pub(super) async fn answer_held(mut self) -> After {
+    pub(super) async fn answer_held(&mut self) -> After {
         self.work.reply = self.held.take().unwrap_or_default();
         let parsed = self.work.response.parse(&self.work.reply, &HeadLimits::RESPONSE, self.facts.kind);
         if parsed != Ok(Parsed::Complete) {
