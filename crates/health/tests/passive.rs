@@ -163,7 +163,26 @@ fn max_fails_is_a_true_sliding_count() {
     world.outcome("a", status(502, true));
     world.outcome("a", refused());
     assert_eq!(world.health("a").passive, Unhealthy);
-    assert_eq!(world.destination("a").reactivation_at, Some(at(64.1)), "fail_timeout, not the cluster's period");
+    assert_eq!(
+        world.destination("a").reactivation_at,
+        Some(at(64.1)),
+        "fail_timeout, since the cluster sets no period"
+    );
+}
+
+#[test]
+fn a_period_that_is_set_is_how_long_max_fails_ejects_too() {
+    let of = |period: f64| {
+        with(passive("c", &["a", "b"], &[max_fails(1, 4.0)]), |cluster| {
+            cluster.health_check.passive.as_mut().unwrap().reactivation_period = Some(secs(period));
+        })
+    };
+    let mut world = World::of(&[of(30.0)]);
+    world.outcome("a", refused());
+    assert_eq!(world.destination("a").reactivation_at, Some(at(30.0)));
+    world.configure(&[of(20.0)]);
+    world.outcome("b", refused());
+    assert_eq!(world.destination("b").reactivation_at, Some(at(20.0)), "as the reload says");
 }
 
 #[test]

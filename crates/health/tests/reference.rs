@@ -152,7 +152,7 @@ impl History {
         if is_rate {
             return Some(rules.period);
         }
-        (is_failed(outcome) && count >= rules.max_fails).then_some(rules.fail_timeout)
+        (is_failed(outcome) && count >= rules.max_fails).then_some(rules.period)
     }
 }
 

@@ -5,7 +5,8 @@
 //! - Trip: on a failure, when `max_fails` of them are no older than `fail_timeout`. 0 turns the rule off.
 //! - Statistic: a true sliding count. Each failure leaves it by its own age and by nothing else: no success lowers it, so
 //!   nothing that merely is not a failure (a client that gave up, a 500 to a POST) can bring a dead destination back.
-//! - Reactivation: after `fail_timeout`, whatever the cluster's period; then full traffic and an empty count.
+//! - Reactivation: after the cluster's period where one is set, else after `fail_timeout`; then full traffic and an empty
+//!   count.
 //! - Cold start: Unknown until the first success.
 //!
 //! nginx itself measures the gap between failures instead of their age, which also ejects a destination with one failure
@@ -13,6 +14,7 @@
 //! [`super::NginxMaxFails`], under `compat: nginx`.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use model::event::Evidence;
 use model::health::Health;
@@ -28,13 +30,15 @@ use crate::input::OutcomeEvent;
 #[derive(Clone, Debug)]
 pub struct SlidingMaxFails {
     options: MaxFails,
+    /// The cluster's own, if one is set.
+    reactivation_period: Option<Duration>,
     failed_at: VecDeque<Timestamp>,
 }
 
 impl SlidingMaxFails {
     /// An empty count.
-    pub fn new(options: MaxFails) -> Self {
-        Self { options, failed_at: VecDeque::new() }
+    pub fn new(options: MaxFails, reactivation_period: Option<Duration>) -> Self {
+        Self { options, reactivation_period, failed_at: VecDeque::new() }
     }
 }
 
@@ -65,7 +69,8 @@ impl PassivePolicy for SlidingMaxFails {
             window: Some(fail_timeout),
             ..Evidence::default()
         };
-        Some(Verdict { health: Health::Unhealthy, evidence, reactivation: Some(fail_timeout) })
+        let reactivation = Some(self.reactivation_period.unwrap_or(fail_timeout));
+        Some(Verdict { health: Health::Unhealthy, evidence, reactivation })
     }
 
     fn on_sums(&mut self, _: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
@@ -83,6 +88,7 @@ impl PassivePolicy for SlidingMaxFails {
     fn on_configured(&mut self, settings: &PassiveSettings) {
         if let Options::MaxFails(options) = settings.options {
             self.options = options;
+            self.reactivation_period = settings.reactivation_period;
         }
     }
 }

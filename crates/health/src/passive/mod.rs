@@ -117,7 +117,9 @@ pub(crate) fn build(settings: &PassiveSettings, registry: &Registry) -> Option<B
         (Options::MaxFails(options), Compat::Nginx) => {
             Some(Box::new(NginxMaxFails::new(*options, settings.n_destinations)))
         }
-        (Options::MaxFails(options), Compat::None | Compat::Yarp) => Some(Box::new(SlidingMaxFails::new(*options))),
+        (Options::MaxFails(options), Compat::None | Compat::Yarp) => {
+            Some(Box::new(SlidingMaxFails::new(*options, settings.reactivation_period)))
+        }
         (Options::Custom(name), _) => registry.build_passive(name, settings),
     }
 }
