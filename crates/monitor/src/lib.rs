@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: `feed` (board to
-//! core), `publish` (core to board), `budgets`, `quiet`, and [`probe`].
+//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
 #![forbid(unsafe_code)]
 
 pub mod handle;
@@ -21,6 +21,7 @@ pub mod monitor;
 
 mod budgets;
 mod feed;
+mod gates;
 mod publish;
 mod quiet;
 mod summary;

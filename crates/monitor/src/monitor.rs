@@ -25,6 +25,7 @@ use upstream::{Connector, Resolve, Tls};
 
 use crate::budgets::Budgets;
 use crate::feed::{self, Reach};
+use crate::gates::Gates;
 use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
 use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
 use crate::publish::Publisher;
@@ -67,6 +68,7 @@ pub struct Monitor<I, R> {
     core: Core,
     publisher: Publisher,
     budgets: Budgets,
+    gates: Gates,
     quiet: QuietSlots,
     board: Arc<Board<Snapshot>>,
     reader: Reader,
@@ -114,6 +116,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let (handle, commands, pulse) = handle::channel();
         let mut quiet = QuietSlots::default();
         quiet.published(&snapshot);
+        let mut gates = Gates::default();
+        // All gates of a new board are open.
+        let _ = gates.published(&snapshot.health);
         Ok(Self {
             probes: Probes::new(connector, extensions.probe_builder, extensions.probe_sender),
             io,
@@ -121,6 +126,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             core,
             publisher,
             budgets,
+            gates,
             quiet,
             board,
             reader,
@@ -262,6 +268,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.drained_at = now;
         self.budgets.earn(&self.board, &taken.sums, owners);
         for input in taken.into_inputs() {
+            self.gates.heard(&input);
             self.core.handle(now, input);
         }
     }
@@ -279,13 +286,18 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                 Output::FreeSlot(slot) => self.quiet.free(slot),
             }
         }
-        events.into_iter().for_each(|event| self.journal.append(event));
+        self.gates.settled().into_iter().for_each(|slot| self.board.reopen(slot));
+        if !events.is_empty() {
+            let health = Arc::clone(&self.board.load().health);
+            events.into_iter().for_each(|event| self.journal.append(event, &health));
+        }
     }
 
     fn publish(&mut self) {
         let snapshot = Arc::new(self.publisher.snapshot(&mut self.core, &mut self.budgets));
         self.budgets.open(&self.board, self.io.now());
         self.quiet.published(&snapshot);
+        self.gates.published(&snapshot.health).into_iter().for_each(|slot| self.board.reopen(slot));
         self.board.publish(snapshot);
     }
 }

@@ -6,10 +6,11 @@ use board::{Ended, Worker};
 use exchange::snapshot::{Needs, Snapshot};
 use io::Io;
 use io::sim::Sim;
-use model::cluster::Cluster;
+use model::cluster::{Cluster, Compat};
 use model::health::Health;
 use model::id::{Slot, WorkerId};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::passive::{MaxFails, PassiveCheck, PassivePolicy};
 
 use crate::world::{World, check, cluster, config, max_fails, millis, run, secs};
 
@@ -21,15 +22,16 @@ fn passive() -> Cluster {
 
 fn fail(world: &World, worker: &Worker<Snapshot>, slot: Slot) {
     let now = world.now();
-    let outcome = Outcome {
-        class: OutcomeClass::ConnFail,
-        failure: Some(FailureKind::Refused),
-        status: None,
-        retryable: true,
-        client_gone: false,
-    };
-    worker.report(slot, Ended { picked_at: now, ended_at: now, outcome });
+    worker.report(slot, Ended { picked_at: now, ended_at: now, outcome: REFUSED });
 }
+
+const REFUSED: Outcome = Outcome {
+    class: OutcomeClass::ConnFail,
+    failure: Some(FailureKind::Refused),
+    status: None,
+    retryable: true,
+    client_gone: false,
+};
 
 #[tokio::test(start_paused = true)]
 async fn the_failure_that_trips_takes_effect_at_once_and_ends_in_time() {
@@ -54,6 +56,43 @@ async fn the_failure_that_trips_takes_effect_at_once_and_ends_in_time() {
         assert_eq!(world.health("a", "bad").health.passive, Health::Unknown);
         assert_eq!(world.became("bad", Health::Unknown).unwrap().since(failed_at), secs(10));
         assert_eq!(world.available("a"), ["good", "bad"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_return_to_traffic_lets_one_request_try_however_soon_it_follows_the_last() {
+    let mut cluster = passive();
+    cluster.compat = Compat::Nginx;
+    let rule = MaxFails { max_fails: 3, fail_timeout: secs(2) };
+    cluster.health_check.passive =
+        Some(PassiveCheck { policies: vec![PassivePolicy::MaxFails(rule)], reactivation_period: None });
+    run(Sim::new(), config(vec![cluster]), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        world.pass(millis(950)).await;
+        let slot = world.health("a", "bad").slot;
+        fail(&world, &worker, slot);
+        fail(&world, &worker, slot);
+        for round in 0..5 {
+            fail(&world, &worker, slot);
+            world.pass(millis(1)).await;
+            assert_eq!(world.available("a"), ["good"], "round {round}");
+            world.pass(secs(3)).await;
+            assert!(world.health("a", "bad").is_gated && world.available("a").len() == 2, "round {round}");
+            let lease = secs(60);
+            let trial = worker.claim_gate(slot, world.now(), lease).expect("the gate is open");
+            assert!(worker.claim_gate(slot, world.now(), lease).is_none(), "round {round}: a second one may try");
+            trial.keep();
+        }
+        // Its pass opens everything; an ejection after that starts over.
+        let ok = Outcome { class: OutcomeClass::Ok, failure: None, status: Some(200), ..REFUSED };
+        worker.report(slot, Ended { picked_at: world.now(), ended_at: world.now(), outcome: ok });
+        world.pass(millis(1)).await;
+        assert!(!world.health("a", "bad").is_gated);
+        (0..3).for_each(|_| fail(&world, &worker, slot));
+        world.pass(secs(4)).await;
+        assert!(world.health("a", "bad").is_gated);
+        assert!(worker.claim_gate(slot, world.now(), secs(60)).is_some());
     })
     .await;
 }
