@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use control::{Command, Listeners, ReloadReply, Vitals};
 use model::config::{Control, ControlSocket};
 use model::event::{Event, EventKind};
+use model::health::Health;
 use model::id::Revision;
 use model::time::Timestamp;
+use model::view::NodeStatus;
 use serde_json::{Value, json};
 use support::{PATIENCE, read_until, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -108,9 +110,12 @@ async fn a_destination_is_found_by_its_encoded_id() {
     let served = serve();
     let page = served.get("/api/destinations/cluster1/cluster1%2Fdestination1").await.json();
     assert_eq!(page["cluster"]["destinations"][0]["address"], "http://[fd00::1]:8080/");
+    assert_eq!(page["cluster"]["total"], 1);
     served.transition(1);
     let page = served.get("/api/destinations/api/a").await.json();
     assert_eq!((&page["recent"][0]["to"], &page["recent"][0]["cause"]), (&json!("unhealthy"), &json!("probe")));
+    let counts = ["total", "healthy", "available"].map(|key| page["cluster"][key].clone());
+    assert_eq!(counts, [2, 0, 1], "those of the whole cluster");
     assert_eq!(served.get("/api/destinations/api/z").await.status, 404);
     assert_eq!(served.get("/api/destinations/z/a").await.status, 404);
 }
@@ -120,7 +125,7 @@ async fn past_events_are_paged_and_filtered() {
     let served = serve();
     served.transition(1);
     let config = EventKind::Config { applied: true, summary: "1 cluster".to_owned() };
-    served.journal.append(Event { revision: Revision(2), at: Timestamp::from_secs(91), kind: config });
+    served.append(Event { revision: Revision(2), at: Timestamp::from_secs(91), kind: config });
     served.transition(3);
     let numbers = |page: &Value| {
         page["events"].as_array().unwrap().iter().map(|event| event["revision"].as_u64().unwrap()).collect::<Vec<_>>()
@@ -149,7 +154,16 @@ async fn events_are_streamed_with_ids_and_resume_after_the_last_one() {
     );
     assert_eq!((&data["available"], &data["because"]), (&json!(false), &json!("unhealthy")));
     assert_eq!((&data["cause"], &data["policy"]), (&json!("probe"), &json!("ConsecutiveFailures")));
-    served.journal.append(Event { revision: Revision(2), at: Timestamp::from_secs(92), kind: EventKind::Draining });
+    // Whatever becomes of the destination later: a reader that comes late learns how it stood then.
+    served.process.publish(|_, health| {
+        let mut cluster = (*health.clusters[0]).clone();
+        let one = &mut cluster.destinations[0];
+        (one.health.active, one.status, one.is_available) = (Health::Healthy, NodeStatus::Healthy, true);
+        health.clusters[0] = Arc::new(cluster);
+    });
+    let late = served.get("/api/journal?after=0").await.json();
+    assert_eq!(late["events"][0], data);
+    served.append(Event { revision: Revision(2), at: Timestamp::from_secs(92), kind: EventKind::Draining });
     let second = read_until(&mut body, |text| text.ends_with("\n\n")).await;
     assert!(second.starts_with("id: 5eed-2\nevent: draining\ndata: {"), "{second}");
 
@@ -162,7 +176,7 @@ async fn events_are_streamed_with_ids_and_resume_after_the_last_one() {
 async fn a_reader_of_another_instance_or_of_the_far_past_is_told_once_and_goes_on() {
     let served = serve();
     for revision in 1..=telemetry::journal::CAPACITY as u64 + 2 {
-        served.journal.append(Event { revision: Revision(revision), at: Timestamp::ZERO, kind: EventKind::Draining });
+        served.append(Event { revision: Revision(revision), at: Timestamp::ZERO, kind: EventKind::Draining });
     }
     for (path, id) in [("/api/events", "0ther-5"), ("/api/events", "nonsense"), ("/api/events", "5eed-1")] {
         let mut body = served.open("GET", path, &[("last-event-id", id)]).await.into_body();

@@ -1,16 +1,18 @@
 //! The last events, numbered, for readers that come and go: event streams, long polls, `lazaret journal`.
 //!
-//! The health core numbers events; the journal stamps them with the wall clock, keeps the last [`CAPACITY`] of them,
-//! counts them and writes one log line each. A reader remembers the number of the last one it saw; when that has
+//! The health core numbers events; the journal stamps them with the wall clock, notes how the destination stood after
+//! them, keeps the last [`CAPACITY`] of them, counts them and writes one log line each. A reader remembers the number of the last one it saw; when that has
 //! fallen out of the ring, or was never given, it is told so ([`After::Lost`]) and starts over from the present state.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use model::available::Because;
 use model::event::{Event, EventKind, Transition};
-use model::health::Health;
-use model::id::Revision;
+use model::health::{Health, HealthPair};
+use model::id::{DestinationKey, Revision};
 use model::time::Timestamp;
+use model::view::{HealthView, NodeStatus};
 use tokio::sync::watch;
 
 use crate::metrics::Metrics;
@@ -32,6 +34,35 @@ pub struct Entry {
     pub event: Event,
     /// When it was appended.
     pub wall: jiff::Timestamp,
+    /// How its destination stood then; `None`: it is about no destination, or about one that is gone.
+    pub standing: Option<Standing>,
+}
+
+/// How a destination stands: what a reader of an event wants to know besides what changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Both values.
+    pub health: HealthPair,
+    /// Its status in APISIX's words.
+    pub status: NodeStatus,
+    /// Whether traffic may use it.
+    pub is_available: bool,
+    /// Why.
+    pub because: Because,
+}
+
+impl Standing {
+    /// Looks a destination up.
+    fn of(destination: &DestinationKey, health: &HealthView) -> Option<Self> {
+        let cluster = health.clusters.iter().find(|cluster| cluster.id == destination.cluster)?;
+        let found = cluster.destinations.iter().find(|one| one.id == destination.destination)?;
+        Some(Self {
+            health: found.health,
+            status: found.status,
+            is_available: found.is_available,
+            because: found.because,
+        })
+    }
 }
 
 impl Entry {
@@ -59,19 +90,20 @@ impl Journal {
         Arc::new(Self { ring: Mutex::default(), latest, metrics })
     }
 
-    /// Keeps, counts and logs an event, and wakes readers. Events come in the order of their revisions.
-    pub fn append(&self, event: Event) {
-        self.append_stamped(event, jiff::Timestamp::now());
-    }
-
-    /// The same, with the wall clock's time given.
-    pub fn append_stamped(&self, event: Event, wall: jiff::Timestamp) {
+    /// Keeps, counts and logs an event, and wakes readers. Events come in the order of their revisions; `health` is the
+    /// view that they are part of.
+    pub fn append(&self, event: Event, health: &HealthView) {
         log(&event);
         self.metrics.event(&event.kind);
-        let revision = event.revision;
+        let (wall, revision) = (jiff::Timestamp::now(), event.revision);
+        let standing = match &event.kind {
+            EventKind::Transition(transition) => Standing::of(&transition.destination, health),
+            EventKind::Availability { destination, .. } => Standing::of(destination, health),
+            EventKind::Config { .. } | EventKind::Draining => None,
+        };
         {
             let mut ring = self.ring();
-            ring.push_back(Arc::new(Entry { event, wall }));
+            ring.push_back(Arc::new(Entry { event, wall, standing }));
             while ring.len() > CAPACITY {
                 ring.pop_front();
             }
@@ -185,7 +217,7 @@ mod tests {
     fn readers_get_what_came_after_their_revision() {
         let journal = Journal::new(Metrics::new());
         assert_eq!(journal.after(Revision(0), 10), After::Events(vec![]));
-        (1..=5).for_each(|revision| journal.append(event(revision)));
+        (1..=5).for_each(|revision| journal.append(event(revision), &HealthView::default()));
         assert_eq!(numbers(journal.after(Revision(0), 10)), [1, 2, 3, 4, 5]);
         assert_eq!(numbers(journal.after(Revision(3), 10)), [4, 5]);
         assert_eq!(numbers(journal.after(Revision(1), 2)), [2, 3]);
@@ -197,7 +229,7 @@ mod tests {
     #[test]
     fn what_fell_out_of_the_ring_is_lost() {
         let journal = Journal::new(Metrics::new());
-        (1..=CAPACITY as u64 + 3).for_each(|revision| journal.append(event(revision)));
+        (1..=CAPACITY as u64 + 3).for_each(|revision| journal.append(event(revision), &HealthView::default()));
         assert_eq!(journal.after(Revision(2), 10), After::Lost);
         assert_eq!(numbers(journal.after(Revision(3), 1)), [4]);
         let last = journal.last(2, |event| event.revision.0 % 2 == 0);
@@ -210,7 +242,7 @@ mod tests {
         let journal = Journal::new(Metrics::new());
         let mut reader = journal.subscribe();
         assert!(!reader.has_changed().unwrap());
-        journal.append(event(1));
+        journal.append(event(1), &HealthView::default());
         assert!(reader.has_changed().unwrap());
         assert_eq!(*reader.borrow_and_update(), Revision(1));
     }
@@ -218,7 +250,7 @@ mod tests {
     #[test]
     fn earlier_moments_are_placed_before_the_event() {
         let wall = jiff::Timestamp::from_second(1_700_000_000).unwrap();
-        let entry = Entry { event: event(100), wall };
+        let entry = Entry { event: event(100), wall, standing: None };
         let earlier = entry.event.at - Duration::from_secs(40);
         assert_eq!(entry.wall_of(earlier).as_second(), 1_699_999_960);
     }

@@ -51,6 +51,8 @@ pub struct ClusterDocument {
     pub passive: Option<PassiveDocument>,
     /// All destinations are used because too few are healthy.
     pub panic: bool,
+    /// Destinations, those included that this document leaves out.
+    pub total: u32,
     /// Destinations with status `healthy` or `mostly_healthy`.
     pub healthy: u32,
     /// Destinations that traffic may use.
@@ -208,6 +210,7 @@ impl ClusterDocument {
                 reactivation_ms: passive.reactivation_period.map(millis),
             }),
             panic: health.is_panic,
+            total: u32::try_from(destinations.len()).unwrap_or(u32::MAX),
             healthy: u32::try_from(healthy).unwrap_or(u32::MAX),
             available: u32::try_from(health.available.len()).unwrap_or(u32::MAX),
             destinations,

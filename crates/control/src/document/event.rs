@@ -6,9 +6,9 @@ use model::event::{EventKind, Evidence, Transition};
 use model::health::{CheckKind, Health};
 use model::id::DestinationKey;
 use model::time::Timestamp;
-use model::view::{HealthView, NodeStatus};
+use model::view::NodeStatus;
 use serde::{Deserialize, Serialize};
-use telemetry::journal::Entry;
+use telemetry::journal::{Entry, Standing};
 
 use super::clock::{millis, text};
 
@@ -64,8 +64,8 @@ impl EventWord {
     }
 }
 
-/// The destination that an event is about. Of its values the event's own are exact; the others are those of the moment
-/// of writing (an event says what changed, not what stayed), and missing when the destination is gone.
+/// The destination that an event is about, as it stood right after it; values are missing when the destination was gone
+/// by then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subject {
     /// Its cluster.
@@ -143,8 +143,8 @@ pub struct SeenDocument {
 }
 
 impl EventDocument {
-    /// The document of a journal entry; `health` fills in what the event does not say.
-    pub fn new(entry: &Entry, health: &HealthView) -> Self {
+    /// The document of a journal entry.
+    pub fn new(entry: &Entry) -> Self {
         let bare = |event| Self {
             event,
             revision: entry.event.revision.0,
@@ -156,7 +156,7 @@ impl EventDocument {
         };
         match &entry.event.kind {
             EventKind::Transition(transition) => {
-                let mut subject = Subject::new(&transition.destination, health);
+                let mut subject = Subject::new(&transition.destination, entry.standing);
                 match transition.check {
                     CheckKind::Active => subject.active = Some(transition.to),
                     CheckKind::Passive => subject.passive = Some(transition.to),
@@ -166,7 +166,7 @@ impl EventDocument {
             }
             EventKind::Availability { destination, available, because } => {
                 let (available, because) = (Some(*available), Some(*because));
-                let subject = Subject { available, because, ..Subject::new(destination, health) };
+                let subject = Subject { available, because, ..Subject::new(destination, entry.standing) };
                 Self { subject: Some(subject), ..bare(EventWord::Availability) }
             }
             EventKind::Config { applied, summary } => {
@@ -184,20 +184,15 @@ impl EventDocument {
 }
 
 impl Subject {
-    fn new(key: &DestinationKey, health: &HealthView) -> Self {
-        let found = health
-            .clusters
-            .iter()
-            .find(|cluster| cluster.id == key.cluster)
-            .and_then(|cluster| cluster.destinations.iter().find(|destination| destination.id == key.destination));
+    fn new(key: &DestinationKey, standing: Option<Standing>) -> Self {
         Self {
             cluster: key.cluster.to_string(),
             destination: key.destination.to_string(),
-            active: found.map(|found| found.health.active),
-            passive: found.map(|found| found.health.passive),
-            status: found.map(|found| found.status),
-            available: found.map(|found| found.is_available),
-            because: found.map(|found| found.because),
+            active: standing.map(|standing| standing.health.active),
+            passive: standing.map(|standing| standing.health.passive),
+            status: standing.map(|standing| standing.status),
+            available: standing.map(|standing| standing.is_available),
+            because: standing.map(|standing| standing.because),
         }
     }
 }

@@ -93,6 +93,7 @@ pub(super) const DOCUMENTS: &[Document] = &[
             ("active", "object", "Its active check: kind, policy, interval_ms, timeout_ms; absent: off"),
             ("passive", "object", "Its passive check: policies, reactivation_ms; absent: off"),
             ("panic", "boolean", "All are used because too few are healthy"),
+            ("total", "integer", "Destinations in all"),
             ("healthy", "integer", "Destinations that are healthy or mostly_healthy"),
             ("available", "integer", "Destinations that traffic may use"),
             ("destinations", "[Destination]", "Every destination"),
@@ -142,7 +143,7 @@ pub(super) const DOCUMENTS: &[Document] = &[
     },
     Document {
         name: "Event",
-        summary: "One event. What it does not say of its destination is of the moment of writing",
+        summary: "One event, with its destination as it stood right after it",
         keys: &[
             ("event", "string", "transition, availability, config, draining or lost"),
             ("revision", "integer", "Its number"),

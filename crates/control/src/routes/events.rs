@@ -86,11 +86,10 @@ impl Reader {
             match after {
                 After::Lost => return self.lost(),
                 After::Events(entries) if !entries.is_empty() => {
-                    let health = self.context.process.published().health;
                     let mut text = String::new();
                     for entry in &entries {
                         self.position = Position::After(entry.event.revision);
-                        self.write(&mut text, &EventDocument::new(entry, &health));
+                        self.write(&mut text, &EventDocument::new(entry));
                     }
                     return text;
                 }

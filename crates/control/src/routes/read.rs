@@ -71,9 +71,8 @@ fn page(context: &Context, parameters: &Parameters, wanted: fn(&EventKind) -> bo
         Some(after) => match context.journal.after(Revision(after), usize::MAX) {
             After::Lost => (true, last(context, limit, &filter, wanted)),
             After::Events(entries) => {
-                let health = context.process.published().health;
                 let kept = entries.iter().filter(|entry| wanted(&entry.event.kind) && filter.holds(&entry.event));
-                (false, kept.take(limit).map(|entry| EventDocument::new(entry, &health)).collect())
+                (false, kept.take(limit).map(|entry| EventDocument::new(entry)).collect())
             }
         },
     };
@@ -83,9 +82,8 @@ fn page(context: &Context, parameters: &Parameters, wanted: fn(&EventKind) -> bo
 
 /// The last events, oldest first.
 fn last(context: &Context, limit: usize, filter: &Filter<'_>, wanted: fn(&EventKind) -> bool) -> Vec<EventDocument> {
-    let health = context.process.published().health;
     let entries = context.journal.last(limit, |event| wanted(&event.kind) && filter.holds(event));
-    entries.iter().rev().map(|entry| EventDocument::new(entry, &health)).collect()
+    entries.iter().rev().map(|entry| EventDocument::new(entry)).collect()
 }
 
 fn is_about_destination(kind: &EventKind) -> bool {

@@ -144,11 +144,16 @@ impl Served {
 
     /// Appends a transition of `api/a` with this number.
     pub fn transition(&self, revision: u64) {
-        self.journal.append(Event {
+        self.append(Event {
             revision: Revision(revision),
             at: Timestamp::from_secs(90),
             kind: EventKind::Transition(transition()),
         });
+    }
+
+    /// Appends an event to the journal, as part of what is published now.
+    pub fn append(&self, event: Event) {
+        self.journal.append(event, &self.process.published().health);
     }
 }
 

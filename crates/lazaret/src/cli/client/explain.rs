@@ -152,7 +152,7 @@ pub(super) mod tests {
             "id": "api", "available_policy": "HealthyOrPanic",
             "active": {"kind": "http", "policy": "ConsecutiveFailures", "interval_ms": 5000, "timeout_ms": 2000},
             "passive": {"policies": ["TransportFailureRate"], "reactivation_ms": 60000},
-            "panic": false, "healthy": 1, "available": 1,
+            "panic": false, "total": 2, "healthy": 1, "available": 1,
             "destinations": [
                 {"id": "a", "address": "http://10.0.0.11:8000/", "weight": 1, "active": "unhealthy",
                  "passive": "unhealthy", "status": "mostly_unhealthy", "available": false, "because": "unhealthy",

@@ -55,8 +55,8 @@ fn render(document: &ClustersDocument) -> String {
 /// A cluster in one line.
 pub(super) fn head(cluster: &ClusterDocument) -> String {
     let panic = if cluster.panic { "  PANIC: all are used because too few are healthy" } else { "" };
-    let total = cluster.destinations.len();
-    format!("cluster {}  {} of {total} healthy, {} in use{panic}\n", cluster.id, cluster.healthy, cluster.available)
+    let ClusterDocument { id, total, healthy, available, .. } = cluster;
+    format!("cluster {id}  {healthy} of {total} healthy, {available} in use{panic}\n")
 }
 
 const COLUMNS: [&str; 8] =
