@@ -71,6 +71,14 @@ fn every_bad_configuration_is_refused_with_its_place_and_the_next_good_one_works
     assert_eq!(lazaret.check().code, Some(3), "a folder");
     fs::remove_dir(lazaret.config_file()).expect("it is there");
     good_again(&lazaret, &body, &mut number, "a folder");
+    // Root may read everything.
+    if !nix::unistd::geteuid().is_root() {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+        fs::set_permissions(lazaret.config_file(), mode).expect("the file is ours");
+        refused(&lazaret, "unreadable", None, &["lazaret.yaml"]);
+        assert_eq!(lazaret.check().code, Some(3), "unreadable");
+        good_again(&lazaret, &body, &mut number, "unreadable");
+    }
 
     // What only the running process can know: a port that somebody else has. Nothing of that file comes into force.
     let other =

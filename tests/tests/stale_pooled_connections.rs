@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use end_to_end::control::is_long;
 use end_to_end::process::Lazaret;
+use rustls::{ServerConfig, ServerConnection};
+use testkit::certificates::Authority;
 use testkit::client::Client;
 use testkit::destination::{Act, Destination, Moment};
 use testkit::message::Expect;
@@ -98,6 +100,56 @@ fn a_connection_that_ends_after_each_answer_shows_to_no_client() {
     for outcome in ["conn_fail", "app_fail", "timeout", "cut"] {
         assert_eq!(lazaret.metric("lazaret_attempts_total", &[&format!("outcome=\"{outcome}\"")]), 0.0, "{outcome}");
     }
+}
+
+#[test]
+fn a_tls_connection_that_says_goodbye_and_stays_open_is_not_used_again() {
+    let total = if is_long() { 10_000 } else { 200 };
+    let authority = Authority::new();
+    let tls = authority.issue(&["127.0.0.1"]).server_config();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let ca = authority.write(folder.path());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    let served = Arc::new(AtomicUsize::new(0));
+    thread::spawn({
+        let served = Arc::clone(&served);
+        move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (tls, served) = (Arc::clone(&tls), Arc::clone(&served));
+                thread::spawn(move || goodbye(stream, tls, &served));
+            }
+        }
+    });
+    let lazaret = Lazaret::start(&format!(
+        "routes: {{all: {{match: {{path: /c0}}, cluster: app}}}}\nclusters:\n  app:\n    retry: {{attempts: 1}}\n    tls: {{ca: \
+         \"{}\"}}\n    destinations: {{one: {{address: \"https://{address}/\"}}}}\n",
+        ca.display()
+    ));
+    let sent = many(lazaret.proxy, 0, 1, total / 2) + many(lazaret.proxy, 0, 50, total / 2);
+    let came = served.load(Ordering::SeqCst);
+    assert!((sent..=2 * sent).contains(&came), "{came} requests came of {sent}");
+    assert_eq!(lazaret.metric("lazaret_attempts_total", &["outcome=\"app_fail\""]), 0.0);
+}
+
+/// Answers one request, says close_notify, and leaves the TCP connection as it is until the other side ends it.
+fn goodbye(mut tcp: TcpStream, config: Arc<ServerConfig>, served: &AtomicUsize) {
+    let _ = tcp.set_read_timeout(Some(Duration::from_secs(20)));
+    let Ok(mut tls) = ServerConnection::new(config) else { return };
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        match rustls::Stream::new(&mut tls, &mut tcp).read(&mut chunk) {
+            Ok(0) | Err(_) => return,
+            Ok(n) => bytes.extend_from_slice(&chunk[..n]),
+        }
+    }
+    served.fetch_add(1, Ordering::SeqCst);
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let _ = rustls::Stream::new(&mut tls, &mut tcp).write_all(answer);
+    tls.send_close_notify();
+    let _ = tls.complete_io(&mut tcp);
+    while tcp.read(&mut chunk).is_ok_and(|n| n > 0) {}
 }
 
 /// A cluster `cN` behind `/cN` for each address. One attempt: what is sent again is not a retry.
