@@ -7,8 +7,10 @@ use model::outcome::{FailureKind, Progress};
 /// Why an answer is our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// A route's `respond`, `redirect` or `deny`: no error.
+    /// A route's `respond` or `redirect`: no error.
     Route,
+    /// A route's `deny`: 403 unless it says otherwise.
+    Denied,
     /// The path has no safe form: 400.
     Path,
     /// No route matches: 404.
@@ -86,6 +88,7 @@ impl Reason {
         match self {
             Self::Route => 200,
             Self::Path | Self::ClientBody => 400,
+            Self::Denied => 403,
             Self::NoRoute => 404,
             Self::MethodNotAllowed => 405,
             Self::ClientGone => 499,
@@ -108,6 +111,7 @@ impl Reason {
         Some(match self {
             Self::Route | Self::ClientGone => return None,
             Self::Path | Self::MethodNotAllowed | Self::ClientBody => "http_request_error",
+            Self::Denied => "http_request_denied",
             Self::NoRoute => "destination_not_found",
             Self::NoCluster => "proxy_configuration_error",
             Self::NoneAvailable | Self::NoLiveUpstreams | Self::AffinityLost => "destination_unavailable",
@@ -128,6 +132,7 @@ impl Reason {
     pub fn details(self) -> &'static str {
         match self {
             Self::Route => "route",
+            Self::Denied => "denied",
             Self::Path => "ambiguous-path",
             Self::NoRoute => "no-route",
             Self::MethodNotAllowed => "method-not-allowed",

@@ -136,12 +136,9 @@ pub trait Shared {
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;
     /// Claims the destination's gate; false when somebody holds it.
     fn claim(&self, slot: Slot) -> bool;
-    /// Whether more than half of the destination's attempts of the last 10 s failed: when all that is left fails like
-    /// that, requests whose bytes went out are not repeated. A driver that keeps no such record leaves this false.
-    fn is_failing(&self, slot: Slot) -> bool {
-        let _ = slot;
-        false
-    }
+    /// Whether more than half of the destination's attempts of the last 10 s failed (of five or more): when all that is
+    /// left fails like that, requests whose bytes went out are not repeated.
+    fn is_failing(&self, slot: Slot) -> bool;
 }
 
 /// Where an exchange stands, for the log.

@@ -301,7 +301,7 @@ fn routes_that_answer_by_themselves_reach_no_destination() {
         (RouteAction::Cluster(None), "503 no-cluster", None),
         (RouteAction::Respond { status: 200, body: "hi".to_owned() }, "200 route", None),
         (RouteAction::Redirect { to: "/x".to_owned(), status: 308 }, "308 route", Some("/x")),
-        (RouteAction::Deny(403), "403 route", None),
+        (RouteAction::Deny(403), "403 denied", None),
     ] {
         let snapshot = snapshot(whole(&cluster), &[Route { action, ..route(None) }]);
         let board = Board::default();

@@ -49,7 +49,7 @@ impl Exchange {
                 let answer = Answer { status: *status, location: Some(to.clone()), ..Answer::of(Reason::Route) };
                 return self.answer(answer);
             }
-            ActionView::Deny(status) => return self.answer(Answer { status: *status, ..Answer::of(Reason::Route) }),
+            ActionView::Deny(status) => return self.answer(Answer { status: *status, ..Answer::of(Reason::Denied) }),
         };
         let Some(cluster) = snapshot.clusters.get(index.index()) else {
             return self.answer(Answer::of(Reason::NoCluster));
