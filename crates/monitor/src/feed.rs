@@ -11,6 +11,8 @@ use model::id::Slot;
 use model::outcome::{Outcome, OutcomeClass};
 use model::time::Timestamp;
 
+use crate::trends::Trends;
+
 /// Whose successes are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -59,6 +61,17 @@ pub(crate) fn take<'a>(
 }
 
 impl Taken {
+    /// Counts all of it for the trends.
+    pub(crate) fn count(&self, trends: &mut Trends, now: Timestamp) {
+        self.sums.iter().for_each(|(&slot, &ok)| trends.succeeded(slot, ok, now));
+        self.events.iter().for_each(|event| {
+            // An event of a success (where every outcome is one) stands in the sums as well.
+            if event.outcome.class != OutcomeClass::Ok {
+                trends.ended(event.slot, event.outcome.class, now);
+            }
+        });
+    }
+
     /// The sums, then the events.
     pub(crate) fn into_inputs(self) -> impl Iterator<Item = Input> {
         let sums: Vec<Sum> = self.sums.into_iter().map(|(slot, ok)| Sum { slot, ok }).collect();

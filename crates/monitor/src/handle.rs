@@ -42,8 +42,9 @@ pub enum ConfigureError {
 pub struct Gone;
 
 impl Handle {
-    /// Takes a configuration over: all or nothing. It is in force, and published, when this returns.
-    pub async fn configure(&self, config: Arc<Config>) -> Result<(), ConfigureError> {
+    /// Takes a configuration over: all or nothing. It is in force, and published, when this returns; says in one line
+    /// what changed, as the journal does.
+    pub async fn configure(&self, config: Arc<Config>) -> Result<String, ConfigureError> {
         self.ask(|reply| Command::Configure { config, reply }).await?
     }
 
@@ -81,7 +82,7 @@ impl Handle {
 
 /// One command, with the way back. Whoever asked may be gone by then; that is no error.
 pub(crate) enum Command {
-    Configure { config: Arc<Config>, reply: oneshot::Sender<Result<(), ConfigureError>> },
+    Configure { config: Arc<Config>, reply: oneshot::Sender<Result<String, ConfigureError>> },
     Refused { summary: String, reply: oneshot::Sender<()> },
     SetHealth { set: HealthSet, reply: oneshot::Sender<()> },
     Drain(oneshot::Sender<()>),

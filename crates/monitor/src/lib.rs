@@ -4,7 +4,7 @@
 //!                    ┌──────────────────────── Monitor::run (one task) ────────────────────────┐
 //!   Handle ─commands─┼─> Configured, HealthSet, DrainStarted ─┐                                │
 //!   board ──waker────┼─> feed: sums, then failures ───────────┤            ┌─ Event ──> journal │
-//!   clock ──100 ms───┼─> feed, retry budgets, quiet slots ────┼─> Core ────┼─ Publish ─> board  │
+//!   clock ──100 ms───┼─> feed, retry budgets, trends, quiet ──┼─> Core ────┼─ Publish ─> board  │
 //!   clock ──timers───┼─> TimerDue ────────────────────────────┤            └─ Probe ──┐         │
 //!   probe tasks ─────┼─> Probed ──────────────────────────────┘      ┌────────────────┘         │
 //!        ^           └────────────────────────────────────────────────┼─────────────────────────┘
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: `feed` (board to
-//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
+//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, `trends`, and [`probe`].
 #![forbid(unsafe_code)]
 
 pub mod handle;
@@ -25,6 +25,7 @@ mod gates;
 mod publish;
 mod quiet;
 mod summary;
+mod trends;
 
 pub mod probe;
 

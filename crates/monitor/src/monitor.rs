@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::Io;
-use board::{Board, Reader};
+use board::{Board, Reader, Trend};
 use exchange::snapshot::Snapshot;
 use health::{Core, Input, Output, Registry};
 use model::address::Scheme;
@@ -31,6 +31,7 @@ use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
 use crate::publish::Publisher;
 use crate::quiet::QuietSlots;
 use crate::summary;
+use crate::trends::Trends;
 
 /// What a monitor works with.
 pub struct Context<I, R> {
@@ -70,6 +71,7 @@ pub struct Monitor<I, R> {
     budgets: Budgets,
     gates: Gates,
     quiet: QuietSlots,
+    trends: Trends,
     board: Arc<Board<Snapshot>>,
     reader: Reader,
     probes: Probes<I, R>,
@@ -128,6 +130,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             budgets,
             gates,
             quiet,
+            trends: Trends::default(),
             board,
             reader,
             journal,
@@ -226,7 +229,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         Turn::On
     }
 
-    fn configure(&mut self, now: Timestamp, config: Arc<Config>) -> Result<(), ConfigureError> {
+    fn configure(&mut self, now: Timestamp, config: Arc<Config>) -> Result<String, ConfigureError> {
         if let Err(error) = prepare(&self.tls, &config) {
             self.core.handle(now, Input::ConfigRefused { summary: error.to_string() });
             return Err(error);
@@ -236,8 +239,8 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let summary = summary::change(self.publisher.config(), &config);
         self.publisher.configure(config);
         // Its event brings a Publish, also when no health changed.
-        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
-        Ok(())
+        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary: summary.clone() });
+        Ok(summary)
     }
 
     fn tick(&mut self, now: Timestamp) {
@@ -246,7 +249,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
         self.budgets.advance(&self.board, now);
+        self.trends.changes(now).into_iter().for_each(|(slot, trend)| self.board.set_trend(slot, trend));
         for slot in quiet {
+            self.trends.forget(slot);
+            self.board.set_trend(slot, Trend::Steady);
             self.core.handle(now, Input::SlotQuiet { slot });
         }
     }
@@ -267,6 +273,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let taken = feed::take(&mut self.reader, owners.keys(), reach, self.drained_at, now);
         self.drained_at = now;
         self.budgets.earn(&self.board, &taken.sums, owners);
+        taken.count(&mut self.trends, now);
         for input in taken.into_inputs() {
             self.gates.heard(&input);
             self.core.handle(now, input);

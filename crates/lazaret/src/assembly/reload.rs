@@ -57,7 +57,7 @@ impl Reloads {
             return Err(refuse(monitor, error.to_string()).await);
         }
         for warning in &loaded.warnings {
-            tracing::warn!(message = %warning.message, "configuration");
+            tracing::warn!(target: "config", "{warning}");
         }
         self.take_over(Arc::new(loaded.config), monitor, workers).await
     }
@@ -82,23 +82,29 @@ impl Reloads {
         if let Err(error) = workers.apply_listeners(&config.listeners) {
             return Err(refuse(monitor, error.to_string()).await);
         }
-        if let Err(error) = monitor.configure(Arc::clone(&config)).await {
-            // Their sockets are still open or were free a moment ago.
-            if let Err(error) = workers.apply_listeners(&self.config.listeners) {
-                tracing::error!(%error, "the listeners before cannot be had again");
+        let summary = match monitor.configure(Arc::clone(&config)).await {
+            Ok(summary) => summary,
+            Err(error) => {
+                // Their sockets are still open or were free a moment ago.
+                if let Err(error) = workers.apply_listeners(&self.config.listeners) {
+                    tracing::error!(%error, "the listeners before cannot be had again");
+                }
+                return Err(ReloadError::Refused(error.to_string()));
             }
-            return Err(ReloadError::Refused(error.to_string()));
-        }
+        };
         let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);
         self.config = config;
         Ok(if needs_restart {
-            tracing::warn!("workers, control and access_log change with a restart only");
-            "applied; workers, control and access_log change with a restart only".to_owned()
+            tracing::warn!("{NEEDS_RESTART}");
+            format!("{summary}; {NEEDS_RESTART}")
         } else {
-            "applied".to_owned()
+            summary
         })
     }
 }
+
+/// Said when a reload changed them.
+const NEEDS_RESTART: &str = "workers, control and access_log change with a restart only";
 
 /// Notes the refusal in the journal and makes it the answer.
 async fn refuse(monitor: &monitor::Handle, text: String) -> ReloadError {

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return failed(&error),
     };
     for warning in &lazaret.loaded().warnings {
-        tracing::warn!(message = %warning.message, "configuration");
+        tracing::warn!(target: "config", "{warning}");
     }
     // Signals are caught before anything serves: one that comes early must not kill it.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -125,7 +125,8 @@ fn stop(running: &Running) -> bool {
 fn reload(running: &Running) {
     let reloader = running.reloader();
     let spawned = thread::Builder::new().name("reload".to_owned()).spawn(move || match reloader.reload() {
-        Ok(summary) => tracing::info!(summary, "configuration applied"),
+        // The journal has said so, in a line of its own; the whole report is told here.
+        Ok(summary) => tracing::debug!(summary, "reloaded"),
         Err(error) => tracing::error!(%error, "configuration refused, the one before stays"),
     });
     if let Err(error) = spawned {

@@ -47,7 +47,8 @@ async fn an_unrelated_reload_keeps_verdict_counts_and_next_probe() {
         let before = world.health("a", "b");
         let cluster_before = world.board.load().clusters[0].clone();
         for n in 0..20 {
-            world.handle.configure(Arc::new(with_route(config.clone(), n))).await.unwrap();
+            let summary = world.handle.configure(Arc::new(with_route(config.clone(), n))).await.unwrap();
+            assert!(summary.starts_with("reload: routes "), "{summary}");
             assert_eq!(world.available("a"), ["a"], "no request can reach b");
             assert_eq!(world.board.load().routes.len(), 1);
             if n == 0 {

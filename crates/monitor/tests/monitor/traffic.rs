@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use board::{Ended, Worker};
+use board::{Ended, Trend, Worker};
 use exchange::snapshot::{Needs, Snapshot};
 use io::Io;
 use io::sim::Sim;
@@ -125,6 +125,25 @@ async fn successes_pay_into_the_retry_budget() {
         world.pass(millis(100)).await;
         let balance = world.board.balance(budget);
         assert!((23_000..=23_300).contains(&balance), "{balance}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_fails_most_of_what_it_gets_is_marked_for_ten_seconds() {
+    run(Sim::new(), config(vec![cluster("a", None, &[("bad", "http://10.0.0.2/")])]), async |world| {
+        let worker = world.board.worker(WorkerId(0)).unwrap();
+        world.pass(millis(50)).await;
+        let slot = world.health("a", "bad").slot;
+        (0..4).for_each(|_| worker.succeeded(slot));
+        (0..4).for_each(|_| fail(&world, &worker, slot));
+        world.pass(millis(200)).await;
+        assert_eq!(world.board.trend(slot), Trend::Steady);
+        fail(&world, &worker, slot);
+        world.pass(millis(200)).await;
+        assert_eq!(world.board.trend(slot), Trend::Failing);
+        world.pass(secs(11)).await;
+        assert_eq!(world.board.trend(slot), Trend::Steady);
     })
     .await;
 }
