@@ -118,7 +118,9 @@ impl ClusterState {
             let because = if destination.config.weight == 0 {
                 Because::Weight
             } else if is_waiting {
-                Because::ProbeFirst
+                // Judged before its wait is over: that is the reason that counts.
+                let is_sick = is_unhealthy(destination.health, active, passive);
+                if is_sick { Because::Unhealthy } else { Because::ProbeFirst }
             } else {
                 let (id, health) = (destination.key.destination.clone(), destination.health);
                 candidates.push(Candidate { id, health, weight: destination.config.weight });
