@@ -29,6 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
         prefix: "/",
         host: "d",
         peer: "192.0.2.1",
+        client: [192, 0, 2, 1].into(),
         proto: "http",
         trust: Trust::Untrusted,
         expectation: Expectation::Drop,

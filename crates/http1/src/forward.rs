@@ -6,9 +6,11 @@
 //! | `Host` | replaced | as it is |
 //! | `Content-Length`, `Transfer-Encoding` | one of them, written anew | one of them, written anew |
 //! | `Expect` | as told | |
-//! | `Forwarded` | ends here: one way to say it is enough | as it is |
+//! | `Forwarded` | ends here: one way to say it is enough; the client that a trusted proxy names in it is said in `X-Forwarded-For` | as it is |
 //! | `X-Forwarded-For`, `-Proto`, `-Host` | set; from a trusted proxy extended or kept | as they are |
 //! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
+
+use std::net::IpAddr;
 
 use crate::connection::{Persistence, Version};
 use crate::fields::{Fate, Field, Known};
@@ -26,6 +28,8 @@ pub struct RequestRewrite<'a> {
     pub host: &'a str,
     /// Address of the peer, without port.
     pub peer: &'a str,
+    /// Address of the client as trusted proxies name it; the peer's where there are none.
+    pub client: IpAddr,
     /// `http` or `https`, as the client came.
     pub proto: &'a str,
     /// Whether the peer's own `X-Forwarded-*` are believed.
@@ -209,9 +213,18 @@ fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRe
     out.extend_from_slice(b"X-Forwarded-For: ");
     let (mut has_proto, mut has_host) = (false, false);
     if rewrite.trust == Trust::Trusted {
+        let mut has_for = false;
         for value in request.values(Known::ForwardedFor).filter(|value| !value.is_empty()) {
+            has_for = true;
             out.extend_from_slice(value);
             out.extend_from_slice(b", ");
+        }
+        if !has_for && request.values(Known::Forwarded).next().is_some() {
+            let client = rewrite.client.to_string();
+            if client != rewrite.peer {
+                out.extend_from_slice(client.as_bytes());
+                out.extend_from_slice(b", ");
+            }
         }
         has_proto = request.values(Known::ForwardedProto).next().is_some();
         has_host = request.values(Known::ForwardedHost).next().is_some();

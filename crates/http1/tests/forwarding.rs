@@ -1,6 +1,8 @@
 //! What goes on to the next hop, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use http1::connection::{Persistence, Version};
 use http1::forward::{self, Expectation, RequestRewrite, ResponseRewrite, Trust};
 use http1::limits::HeadLimits;
@@ -13,6 +15,7 @@ const REWRITE: RequestRewrite<'_> = RequestRewrite {
     prefix: "/",
     host: "d1:81",
     peer: "192.0.2.7",
+    client: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),
     proto: "http",
     trust: Trust::Untrusted,
     expectation: Expectation::Drop,
@@ -57,6 +60,19 @@ fn a_trusted_proxy_is_believed_and_extended() {
     assert!(out.contains("X-Forwarded-For: 1.1.1.1, 2.2.2.2, 3.3.3.3, 192.0.2.7\r\n"), "{out}");
     assert!(out.contains("X-Forwarded-Proto: https\r\n") && !out.contains("X-Forwarded-Proto: http\r\n"), "{out}");
     assert!(out.contains("X-Forwarded-Host: c.test\r\n") && !out.contains("X-Forwarded-Host: a\r\n"), "{out}");
+}
+
+#[test]
+fn the_client_that_a_trusted_proxy_names_by_forwarded_is_not_lost() {
+    let text = "GET / HTTP/1.1\r\nHost: a\r\nForwarded: for=1.1.1.1;proto=https\r\n\r\n";
+    let rewrite = RequestRewrite { client: IpAddr::V4(Ipv4Addr::new(1, 1, 1, 1)), ..REWRITE };
+    for (trust, expected) in [
+        (Trust::Trusted, "X-Forwarded-For: 1.1.1.1, 192.0.2.7\r\n"),
+        (Trust::Untrusted, "X-Forwarded-For: 192.0.2.7\r\n"),
+    ] {
+        let out = forwarded(text, RequestRewrite { trust, ..rewrite });
+        assert!(out.contains(expected) && !out.contains("Forwarded: for"), "{out}");
+    }
 }
 
 #[test]

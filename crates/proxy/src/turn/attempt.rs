@@ -83,6 +83,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             prefix: &destination.address.path,
             host,
             peer: &self.client.address_text,
+            client: self.facts.client,
             proto: "http",
             trust: client_address::trust(&self.view.config, self.client.address),
             expectation: match self.upload.expectation() {
