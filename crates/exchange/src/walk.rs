@@ -22,10 +22,13 @@ mod next;
 
 mod end;
 
+use std::collections::BTreeSet;
+
 use balance::affinity::Pin;
 use balance::{IndexSet, Turns};
 use model::cluster::Compat;
-use model::id::{ClusterIndex, DestinationIndex};
+use model::config::Config;
+use model::id::{ClusterId, ClusterIndex, DestinationIndex};
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::random::Random;
 use model::request::RequestFacts;
@@ -50,6 +53,12 @@ impl Worker {
     /// A worker that has served nothing yet; give each worker another seed.
     pub fn new(seed: u64) -> Self {
         Self { turns: Turns::new(), random: Random::new(seed) }
+    }
+
+    /// Forgets the clusters that are not in `config`. To be called when a worker has seen another configuration.
+    pub fn retain(&mut self, config: &Config) {
+        let alive: BTreeSet<&ClusterId> = config.clusters.iter().map(|cluster| &cluster.id).collect();
+        self.turns.retain(|cluster| alive.contains(cluster));
     }
 }
 

@@ -400,3 +400,21 @@ fn a_pin_that_cannot_be_met_moves_or_stays_by_its_policy() {
         assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Untried));
     }
 }
+
+#[test]
+fn a_worker_forgets_the_turns_of_clusters_that_are_gone() {
+    let mut cluster = cluster(Compat::None, &["a", "b"]);
+    cluster.load_balancing = model::balancing::LoadBalancing::RoundRobin;
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let mut worker = exchange::Worker::new(1);
+    let empty = format!("{:?}", worker.turns);
+    let request = Request::get();
+    exchange::Exchange::begin(Timestamp::ZERO, &request.facts(), &snapshot, &mut worker, &board);
+    let used = format!("{:?}", worker.turns);
+    assert_ne!(used, empty);
+    worker.retain(&snapshot.config);
+    assert_eq!(format!("{:?}", worker.turns), used);
+    let gone = model::config::Config { clusters: vec![], ..(*snapshot.config).clone() };
+    worker.retain(&gone);
+    assert_eq!(format!("{:?}", worker.turns), empty);
+}

@@ -67,7 +67,8 @@ async fn refuse<I: Io, R: Resolve>(
     let mut work = work.unwrap_or_else(|| local.workspace());
     let to = Recipient { version: Version::Http11, persistence: Persistence::Close, kind: RequestKind::Other };
     work.back.clear();
-    Reply::of_client_fault(status, details).write(&mut work.back, to);
+    let reply = Reply::of_client_fault(status, details);
+    local.date.with(now, |date| reply.write(&mut work.back, to, date));
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status, reason: details, bytes_in: 0 };
     let listener = view.config.id.as_str();

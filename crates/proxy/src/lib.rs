@@ -32,6 +32,7 @@ mod turn;
 
 mod leg;
 mod upload;
+mod wall;
 
 mod await_head;
 mod download;

@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
+use crate::wall::Date;
+
 /// One worker's state.
 pub(crate) struct Local<I: Io, R> {
     pub(crate) io: I,
@@ -31,6 +33,8 @@ pub(crate) struct Local<I: Io, R> {
     #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]
     pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
     pub(crate) presence: Presence,
+    /// What answers of our own carry.
+    pub(crate) date: Date,
 }
 
 /// The memory of one exchange. Taken when the first byte of a request arrives, given back when the exchange is over.

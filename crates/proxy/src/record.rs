@@ -7,8 +7,9 @@ use http1::request::Request;
 use io::Io;
 use model::time::Timestamp;
 
-use crate::access_log::{AttemptLine, Line, millis, wall};
+use crate::access_log::{AttemptLine, Line, millis};
 use crate::local::Local;
+use crate::wall::rfc3339_now;
 
 /// Collects the facts of one exchange.
 pub(crate) struct Record {
@@ -86,7 +87,7 @@ impl Record {
         let route = placement.route.and_then(|index| snapshot?.routes.get(index.index()));
         let request = told.request.as_ref();
         let line = Line {
-            at: wall(),
+            at: rfc3339_now(),
             listener: told.listener,
             client: told.client.to_string(),
             route: route.map(|route| route.id.as_str()),

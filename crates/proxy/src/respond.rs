@@ -61,9 +61,10 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Appends the whole answer.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, to: Recipient) {
+    /// Appends the whole answer; `date` is the value of its `Date`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, to: Recipient, date: &str) {
         write_status_line(out, self.status, b"");
+        write_field(out, b"Date", date.as_bytes());
         if let Some(error) = self.error {
             let text = format!("lazaret; error={error}; details=\"{}\"", self.details);
             write_field(out, b"Proxy-Status", text.as_bytes());
@@ -107,14 +108,14 @@ mod tests {
 
     fn written(reply: &Reply<'_>, kind: RequestKind) -> String {
         let mut out = Vec::new();
-        reply.write(&mut out, Recipient { version: Version::Http11, persistence: Persistence::Close, kind });
+        reply.write(&mut out, Recipient { version: Version::Http11, persistence: Persistence::Close, kind }, "now");
         String::from_utf8_lossy(&out).into_owned()
     }
 
     #[test]
     fn a_synthetic_answer_names_its_reason_twice() {
         let reply = Reply::of_client_fault(400, "host-count");
-        let expected = "HTTP/1.1 400 Bad Request\r\n\
+        let expected = "HTTP/1.1 400 Bad Request\r\nDate: now\r\n\
             Proxy-Status: lazaret; error=http_request_error; details=\"host-count\"\r\n\
             Content-Type: text/plain; charset=utf-8\r\nContent-Length: 28\r\nConnection: close\r\n\r\n";
         assert_eq!(written(&reply, RequestKind::Head), expected);
@@ -124,6 +125,9 @@ mod tests {
     #[test]
     fn no_content_has_no_length() {
         let reply = Reply { status: 204, error: None, body: Some("x"), ..Reply::json("") };
-        assert_eq!(written(&reply, RequestKind::Other), "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        assert_eq!(
+            written(&reply, RequestKind::Other),
+            "HTTP/1.1 204 No Content\r\nDate: now\r\nConnection: close\r\n\r\n"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use board::{Ended, GateGuard};
+use board::{Ended, GateGuard, Trend};
 use exchange::snapshot::Needs;
 use exchange::step::{Cost, Shared};
 use exchange::{Admission, Report, Snapshot};
@@ -83,6 +83,10 @@ impl Shared for Sharing<'_> {
             self.gate.replace(guard);
         }
         is_claimed
+    }
+
+    fn is_failing(&self, slot: Slot) -> bool {
+        self.board.board().trend(slot) == Trend::Failing
     }
 }
 

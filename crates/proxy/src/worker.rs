@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Workers ──commands──> main task ──spawn, abort──> accept task per listener ──spawn──> task per connection
-//!                            └──spawn──> tick task: board tick, sweep of the pool
+//!                            └──spawn──> tick task: board tick, sweep of the pool, turns of clusters that are gone
 //! ```
 //! The channel of commands is unbounded and carries a handful of messages in a process's life.
 
@@ -26,6 +26,7 @@ use upstream::{Connector, Resolve, Tls};
 
 use crate::listener::{ListenerCell, accept};
 use crate::local::{Local, Presence, scratch};
+use crate::wall::Date;
 
 /// What a worker is told.
 pub(crate) enum Command<I: Io> {
@@ -71,6 +72,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         scratch: scratch(),
         workspaces: RefCell::default(),
         presence: Presence::default(),
+        date: Date::default(),
     });
     runtime.block_on(main(local, start.commands));
     // Dropping the runtime ends what did not finish within the grace.
@@ -139,9 +141,16 @@ impl Accepting {
 }
 
 async fn tick<I: Io, R>(local: Rc<Local<I, R>>) {
+    let mut known = Arc::clone(&local.board.snapshot().config);
     loop {
         let now = local.io.now();
         local.board.tick(now);
+        let snapshot = local.board.snapshot();
+        if !Arc::ptr_eq(&known, &snapshot.config) {
+            known = Arc::clone(&snapshot.config);
+            local.picks.borrow_mut().retain(&known);
+        }
+        drop(snapshot);
         local.pool.borrow_mut().sweep(now);
         local.io.sleep_until(now + TICK).await;
     }

@@ -5,6 +5,7 @@
 mod support;
 
 use model::outcome::OutcomeClass;
+use model::route::RouteAction;
 use support::setup;
 use testkit::destination::{Act, Destination, Moment};
 
@@ -85,5 +86,26 @@ fn answers_that_are_not_http_are_502() {
         assert_eq!(response.status(), 502, "{answer:?}");
         assert!(response.value("proxy-status").unwrap().contains("http_protocol_error"), "{answer:?}");
         assert_eq!(proxy.count(0, OutcomeClass::AppFail), 1);
+    }
+}
+
+#[test]
+fn every_answer_of_our_own_is_dated() {
+    let mut setup = setup(&[testkit::destination::refusing()]);
+    let mut pong = support::route("pong", RouteAction::Respond { status: 200, body: "pong".into() });
+    pong.matcher.path = Some(model::pattern::PathPattern::parse("/pong").unwrap());
+    setup.routes.push(pong);
+    let proxy = setup.start();
+    for (request, status) in [
+        ("GET /pong HTTP/1.1\r\nHost: a\r\n\r\n", 200),
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 502),
+        ("no request\r\n\r\n", 400),
+    ] {
+        let mut client = proxy.client();
+        client.send(request);
+        let response = client.response();
+        assert_eq!(response.status(), status);
+        let date = response.value("date").unwrap();
+        assert!(date.len() == 29 && date.ends_with(" GMT"), "{date}");
     }
 }

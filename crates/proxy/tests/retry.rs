@@ -5,6 +5,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use board::Trend;
+use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::retry::NonIdempotent;
 use support::setup;
@@ -128,7 +130,7 @@ fn the_total_deadline_cuts_the_running_attempt() {
     assert!(proxy.log(1).remove(0).contains("\"reason\":\"deadline\""));
     // In flight nowhere, and the client's connection goes on.
     eventually("nothing is in flight", Duration::from_secs(5), || {
-        (proxy.board.in_flight(model::id::Slot(0)) + proxy.board.in_flight(model::id::Slot(1)) == 0).then_some(())
+        (proxy.board.in_flight(Slot(0)) + proxy.board.in_flight(Slot(1)) == 0).then_some(())
     });
     assert_eq!(client.get("/").status(), 504);
 }
@@ -145,4 +147,15 @@ fn nothing_is_repeated_once_the_head_has_gone_out() {
     let (message, result) = client.try_response(testkit::message::Expect::Response);
     assert_eq!((message.status(), result.is_err()), (200, true));
     assert_eq!(c.requests().len(), 0);
+}
+
+#[test]
+fn a_sent_request_is_not_repeated_where_all_that_is_left_fails_most_of_what_it_gets() {
+    let (a, b) = (acting(vec![Act::ReadBody, Act::Reset]), Destination::answering(200, "b"));
+    let proxy = setup(&[a.addr(), b.addr()]).retrying().start();
+    proxy.board.set_trend(Slot(1), Trend::Failing);
+    assert_eq!(send(&proxy, "GET"), 502);
+    assert!(proxy.log(1)[0].contains("\"retry_denied\":\"pool\""));
+    proxy.board.set_trend(Slot(1), Trend::Steady);
+    assert_eq!(send(&proxy, "GET"), 200);
 }

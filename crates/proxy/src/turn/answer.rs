@@ -48,7 +48,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             && !self.view.is_closed();
         let persistence = if is_kept { Persistence::KeepAlive } else { Persistence::Close };
         let to = Recipient { version: self.facts.version, persistence, kind: self.facts.kind };
-        reply.write(&mut self.work.back, to);
+        self.local.date.with(self.now, |date| reply.write(&mut self.work.back, to, date));
         let is_sent = self.client.send(&self.work.back, self.now + SEND).await.is_ok();
         self.now = self.local.io.now();
         self.end(reply.status, reply.details);
@@ -70,7 +70,7 @@ pub(super) async fn self_check<I: Io, R>(
     let nothing = Answer::of(Reason::NoRoute);
     let reply = if client.is_local() { Reply::json(&body) } else { Reply::of_answer(&nothing) };
     let to = Recipient { version: facts.version, persistence: facts.persistence, kind: facts.kind };
-    reply.write(&mut work.back, to);
+    local.date.with(now, |date| reply.write(&mut work.back, to, date));
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status: reply.status, reason: reply.details, bytes_in: 0 };
     let request = Some(work.request.view(&work.head));
