@@ -45,4 +45,4 @@ mod sharing;
 mod access_log;
 mod record;
 
-pub use workers::{Context, StartError, Workers};
+pub use workers::{Context, Listeners, StartError, Workers};

@@ -32,8 +32,8 @@ use crate::wall::Date;
 pub(crate) enum Command<I: Io> {
     /// Accept here.
     Listen(Listener, I::Bound),
-    /// The listener of this id has another configuration.
-    Update(Listener),
+    /// The listeners of these ids have another configuration, maybe under another id.
+    Update(Vec<(ListenerId, Listener)>),
     /// Accept no longer there.
     Close(ListenerId),
     /// Finish what is in flight within this time, then end.
@@ -98,9 +98,14 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
                     Err(error) => tracing::error!(target: "proxy", %error, listener = %id, "cannot listen"),
                 }
             }
-            Some(Command::Update(config)) => {
-                if let Some(accepting) = listeners.get(&config.id) {
+            Some(Command::Update(kept)) => {
+                // Two of them may have changed their names.
+                let kept: Vec<_> = kept.into_iter().map(|(id, config)| (listeners.remove(&id), config)).collect();
+                for (accepting, config) in kept {
+                    let Some(accepting) = accepting else { continue };
+                    let id = config.id.clone();
                     accepting.cell.update(config);
+                    listeners.insert(id, accepting);
                 }
             }
             Some(Command::Close(id)) => {

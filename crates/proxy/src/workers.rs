@@ -75,6 +75,14 @@ struct Listening {
     bound: SocketAddr,
 }
 
+/// Another list of listeners, ready to be taken over: what can fail is done. Dropped, it leaves everything as it is.
+pub struct Listeners<I: Io> {
+    /// Those that keep their sockets, by their ids before; the address is the same, the rest may be new, the id included.
+    kept: Vec<(ListenerId, Listener)>,
+    gone: Vec<ListenerId>,
+    new: Vec<Bound<I>>,
+}
+
 /// Sockets of a listener, one per worker.
 struct Bound<I: Io> {
     config: Listener,
@@ -99,28 +107,48 @@ where
         Ok(workers)
     }
 
-    /// Takes over another list of listeners: binds new ones, ends those that are gone, and gives the others their new
-    /// configuration without touching their sockets. When one cannot be bound nothing changes.
-    pub fn apply_listeners(&mut self, listeners: &[Listener]) -> Result<(), StartError> {
-        let is_kept = |wanted: &Listener| {
-            self.listeners.get(&wanted.id).is_some_and(|running| running.config.address == wanted.address)
-        };
-        let (kept, new): (Vec<&Listener>, Vec<&Listener>) = listeners.iter().partition(|wanted| is_kept(wanted));
-        let bound = bind_all(&self.io, new, self.threads.len())?;
-        let gone: Vec<ListenerId> =
-            self.listeners.keys().filter(|id| listeners.iter().all(|wanted| wanted.id != **id)).cloned().collect();
+    /// Makes another list of listeners ready: binds the addresses that are new. When one cannot be had nothing has
+    /// changed.
+    pub fn prepare_listeners(&self, listeners: &[Listener]) -> Result<Listeners<I>, StartError> {
+        let (mut kept, mut new) = (Vec::new(), Vec::new());
+        for wanted in listeners {
+            match self.at(wanted) {
+                Some(id) => kept.push((id.clone(), wanted.clone())),
+                None => new.push(wanted),
+            }
+        }
+        let is_gone = |id: &&ListenerId| kept.iter().all(|(before, _)| before != *id);
+        let gone = self.listeners.keys().filter(is_gone).cloned().collect();
+        Ok(Listeners { gone, new: bind_all(&self.io, new, self.threads.len())?, kept })
+    }
+
+    /// Takes over what was made ready since the last call: ends those that are gone, begins new ones, and gives the
+    /// others their new configuration without touching their sockets.
+    pub fn take_over(&mut self, listeners: Listeners<I>) {
+        let Listeners { kept, gone, new } = listeners;
         for id in gone {
             self.listeners.remove(&id);
             self.tell(|_| Command::Close(id.clone()));
         }
-        for config in kept {
-            self.tell(|_| Command::Update(config.clone()));
-            if let Some(listening) = self.listeners.get_mut(&config.id) {
-                listening.config = config.clone();
+        let bound: Vec<Option<SocketAddr>> =
+            kept.iter().map(|(before, _)| self.listeners.remove(before).map(|listening| listening.bound)).collect();
+        for ((_, config), bound) in kept.iter().zip(bound) {
+            if let Some(bound) = bound {
+                self.listeners.insert(config.id.clone(), Listening { config: config.clone(), bound });
             }
         }
-        self.listen(bound);
-        Ok(())
+        self.tell(|_| Command::Update(kept.clone()));
+        self.listen(new);
+    }
+
+    /// Who listens at the address already. Where the system chose the port, that is this very listener or nobody.
+    fn at(&self, wanted: &Listener) -> Option<&ListenerId> {
+        let is_there = |listening: &Listening| listening.config.address == wanted.address;
+        if let Some((id, _)) = self.listeners.get_key_value(&wanted.id).filter(|(_, running)| is_there(running)) {
+            return Some(id);
+        }
+        let mut others = self.listeners.iter().filter(|_| wanted.address.port() != 0);
+        others.find(|(_, running)| is_there(running)).map(|(id, _)| id)
     }
 
     /// Where clients are accepted, by listener, with the port that was found where port 0 was asked for.

@@ -64,7 +64,11 @@ fn listeners_come_change_and_go_while_others_serve() {
     more.id = ListenerId::from("more");
     let mut strict = listener.clone();
     strict.limits.body = Some(1);
-    proxy.workers.apply_listeners(&[strict, more.clone()]).unwrap();
+    let take_over = |proxy: &mut support::Proxy, listeners: &[_]| {
+        let prepared = proxy.workers.prepare_listeners(listeners).unwrap();
+        proxy.workers.take_over(prepared);
+    };
+    take_over(&mut proxy, &[strict, more.clone()]);
     let addr_of =
         |proxy: &support::Proxy, id: &str| proxy.workers.addresses().find(|(found, _)| found.as_str() == id).unwrap().1;
     let second = addr_of(&proxy, "more");
@@ -78,13 +82,47 @@ fn listeners_come_change_and_go_while_others_serve() {
     });
     let mut other = Client::connect(second);
     assert_eq!(other.get("/").status(), 200);
-    proxy.workers.apply_listeners(&[listener]).unwrap();
+    take_over(&mut proxy, &[listener]);
     assert_eq!(other.rest(), (vec![], End::Closed));
     eventually("nobody listens there", BOUND, || TcpStream::connect(second).is_err().then_some(()));
     assert_eq!(proxy.client().get("/").status(), 200);
     // An address that is taken changes nothing.
     let mut taken = more;
     taken.address = destination.addr();
-    assert!(proxy.workers.apply_listeners(&[taken]).is_err());
+    assert!(proxy.workers.prepare_listeners(&[taken]).is_err());
     assert_eq!(proxy.client().get("/").status(), 200);
+}
+
+#[test]
+fn listeners_that_exchange_their_names_keep_their_sockets() {
+    let destination = Destination::answering(200, "ok");
+    let setup = setup(&[destination.addr()]);
+    let mut one = setup.listener.clone();
+    let mut proxy = setup.start();
+    let mut two = one.clone();
+    two.id = ListenerId::from("two");
+    // Ports that are known, as those of a file are: the ones that the system gave away a moment ago.
+    for listener in [&mut one, &mut two] {
+        listener.address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    }
+    let prepared = proxy.workers.prepare_listeners(&[one.clone(), two.clone()]).unwrap();
+    proxy.workers.take_over(prepared);
+    let mut client = Client::connect(one.address);
+    assert_eq!(client.get("/").status(), 200);
+    std::mem::swap(&mut one.id, &mut two.id);
+    one.limits.body = Some(1);
+    let prepared = proxy.workers.prepare_listeners(&[one.clone(), two.clone()]).unwrap();
+    // Not taken over yet, and never touched by one that is not.
+    drop(proxy.workers.prepare_listeners(&[]).unwrap());
+    assert_eq!(client.get("/").status(), 200);
+    proxy.workers.take_over(prepared);
+    let addresses: Vec<_> = proxy.workers.addresses().map(|(id, address)| (id.to_string(), address)).collect();
+    assert_eq!(addresses, [("two".to_owned(), one.address), ("web".to_owned(), two.address)]);
+    eventually("the new limit holds under the new name", BOUND, || {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxx");
+        let status = client.response().status();
+        client = Client::connect(one.address);
+        (status == 413).then_some(())
+    });
+    assert_eq!(Client::connect(two.address).get("/").status(), 200);
 }

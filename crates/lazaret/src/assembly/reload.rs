@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   read, resolve, check ──> bind new listeners ──> monitor takes it over ──> in force
-//!            │ refused              │ refused              │ refused: listeners go back
+//!            │ refused              │ refused              │ refused
 //!            └──────────────────────┴──────────────────────┴──> the one before stays; the journal says so
 //! ```
 
@@ -79,19 +79,15 @@ impl Reloads {
         monitor: &monitor::Handle,
         workers: &mut Workers<Real>,
     ) -> Result<String, ReloadError> {
-        if let Err(error) = workers.apply_listeners(&config.listeners) {
-            return Err(refuse(monitor, error.to_string()).await);
-        }
+        let listeners = match workers.prepare_listeners(&config.listeners) {
+            Ok(listeners) => listeners,
+            Err(error) => return Err(refuse(monitor, error.to_string()).await),
+        };
         let summary = match monitor.configure(Arc::clone(&config)).await {
             Ok(summary) => summary,
-            Err(error) => {
-                // Their sockets are still open or were free a moment ago.
-                if let Err(error) = workers.apply_listeners(&self.config.listeners) {
-                    tracing::error!(%error, "the listeners before cannot be had again");
-                }
-                return Err(ReloadError::Refused(error.to_string()));
-            }
+            Err(error) => return Err(ReloadError::Refused(error.to_string())),
         };
+        workers.take_over(listeners);
         let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);
         self.config = config;
         Ok(if needs_restart {
