@@ -1,17 +1,18 @@
 //! A destination whose health a test turns, and which remembers when it was probed.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use testkit::destination::{Destination, Moment, answer};
+use testkit::destination::{Act, Destination, Moment, answer};
 
 /// Answers `/health` with [`Probed::turn`]'s status and everything else with 200 and its own name.
 pub struct Probed {
     destination: Destination,
     health: Arc<AtomicU16>,
     content: Arc<AtomicU16>,
+    slow_ms: Arc<AtomicU64>,
     probes: Arc<Mutex<Vec<Instant>>>,
 }
 
@@ -19,20 +20,23 @@ impl Probed {
     /// Starts one in good health. Its content is its name.
     pub fn start(name: &str) -> Self {
         let (health, content) = (Arc::new(AtomicU16::new(200)), Arc::new(AtomicU16::new(200)));
+        let slow_ms = Arc::new(AtomicU64::new(0));
         let probes = Arc::new(Mutex::new(Vec::new()));
         let destination = Destination::start({
             let (health, content, probes) = (Arc::clone(&health), Arc::clone(&content), Arc::clone(&probes));
+            let slow_ms = Arc::clone(&slow_ms);
             let name = name.to_owned();
             move |moment| match moment {
                 Moment::Accepted => Vec::new(),
                 Moment::Request(request) if request.message.target().starts_with("/health") => {
                     probes.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-                    answer(health.load(Ordering::SeqCst), &name)
+                    let pause = Act::Pause(Duration::from_millis(slow_ms.load(Ordering::SeqCst)));
+                    [vec![pause], answer(health.load(Ordering::SeqCst), &name)].concat()
                 }
                 Moment::Request(_) => answer(content.load(Ordering::SeqCst), &name),
             }
         });
-        Self { destination, health, content, probes }
+        Self { destination, health, content, slow_ms, probes }
     }
 
     /// Where it listens.
@@ -48,6 +52,11 @@ impl Probed {
     /// From now on `/health` answers so.
     pub fn turn(&self, status: u16) {
         self.health.store(status, Ordering::SeqCst);
+    }
+
+    /// From now on `/health` answers after this time.
+    pub fn slow_down(&self, by: Duration) {
+        self.slow_ms.store(by.as_millis().try_into().unwrap_or(u64::MAX), Ordering::SeqCst);
     }
 
     /// How `/health` answers now.

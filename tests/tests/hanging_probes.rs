@@ -3,9 +3,8 @@
 //!
 //! The interval and the timeout are a tenth of what is usual; `LAZARET_LONG=1` takes the usual ones (30 s).
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ fn at_most_one_probe_of_a_destination_that_hangs_is_in_flight_and_each_timeout_c
     let descriptors = lazaret.descriptors();
     let began = hanging.began();
     lazaret.wait_until("three further probes hung", || hanging.began() >= began + 3);
-    assert_eq!(hanging.most_at_once(), 1, "probes were in flight together");
+    hanging.saw_one_at_a_time();
     assert!(lazaret.descriptors() <= descriptors + 1, "probes leave their sockets open: {}", lazaret.descriptors());
     // All but the one that may be running now were closed by Lazaret at their timeout.
     for lasted in hanging.lasted() {
@@ -49,7 +48,7 @@ fn a_slow_success_is_a_success_and_probes_do_not_pile_up() {
     let lazaret = start(slow.address, interval, timeout);
     lazaret.wait_until("it answered eight probes", || slow.lasted().len() >= 8);
     assert_eq!(lazaret.health("app", "one"), "healthy/unknown");
-    assert_eq!(slow.most_at_once(), 1, "probes were in flight together");
+    slow.saw_one_at_a_time();
     let transitions = lazaret.transitions("one");
     assert_eq!(transitions.len(), 1, "it was Healthy from its first answer on: {transitions:?}");
 }
@@ -72,64 +71,75 @@ fn start(address: SocketAddr, interval: Duration, timeout: Duration) -> Lazaret 
     ))
 }
 
-/// Answers each connection's request after a while, or never, and keeps count of those that are open at once.
+/// Answers each connection's request after a while, or never, and remembers from when to when each was in hand.
 struct Slow {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    probes: Arc<Mutex<Vec<Probe>>>,
 }
 
-#[derive(Default)]
-struct Shared {
-    began: AtomicUsize,
-    open: AtomicUsize,
-    most: AtomicUsize,
-    lasted: Mutex<Vec<Duration>>,
+#[derive(Clone, Copy)]
+struct Probe {
+    began: Instant,
+    /// It was answered, or the other side closed.
+    ended: Option<Instant>,
 }
 
 impl Slow {
     fn start(after: Option<Duration>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
-        let shared = Arc::new(Shared::default());
+        let probes = Arc::new(Mutex::new(Vec::new()));
         thread::spawn({
-            let shared = Arc::clone(&shared);
+            let probes = Arc::clone(&probes);
             move || {
                 for stream in listener.incoming().map_while(Result::ok) {
-                    let shared = Arc::clone(&shared);
-                    thread::spawn(move || shared.serve(stream, after));
+                    let probes = Arc::clone(&probes);
+                    thread::spawn(move || serve(stream, after, &probes));
                 }
             }
         });
-        Self { address, shared }
+        Self { address, probes }
+    }
+
+    fn probes(&self) -> Vec<Probe> {
+        self.probes.lock().expect("no thread panics with it").clone()
     }
 
     fn began(&self) -> usize {
-        self.shared.began.load(Ordering::SeqCst)
+        self.probes().len()
     }
 
-    fn most_at_once(&self) -> usize {
-        self.shared.most.load(Ordering::SeqCst)
-    }
-
+    /// How long each was in hand that is no more.
     fn lasted(&self) -> Vec<Duration> {
-        self.shared.lasted.lock().expect("no thread panics with it").clone()
+        self.probes().into_iter().filter_map(|one| Some(one.ended? - one.began)).collect()
+    }
+
+    fn saw_one_at_a_time(&self) {
+        let mut probes = self.probes();
+        probes.sort_by_key(|one| one.began);
+        for pair in probes.windows(2) {
+            // The end of the one is seen by another thread than the beginning of the next.
+            let ended = pair[0].ended.unwrap_or_else(Instant::now);
+            let overlap = ended.saturating_duration_since(pair[1].began);
+            assert!(overlap < Duration::from_millis(150), "two probes were in hand for {overlap:?}");
+        }
     }
 }
 
-impl Shared {
-    fn serve(&self, mut stream: TcpStream, after: Option<Duration>) {
-        let began = Instant::now();
-        self.began.fetch_add(1, Ordering::SeqCst);
-        self.most.fetch_max(self.open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        let mut bytes = [0; 4096];
-        let _ = stream.read(&mut bytes);
-        if let Some(after) = after {
-            thread::sleep(after);
-            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-        }
-        // Until the other side closes.
-        while stream.read(&mut bytes).is_ok_and(|n| n > 0) {}
-        self.open.fetch_sub(1, Ordering::SeqCst);
-        self.lasted.lock().expect("no thread panics with it").push(began.elapsed());
+fn serve(mut stream: TcpStream, after: Option<Duration>, probes: &Mutex<Vec<Probe>>) {
+    let lock = || probes.lock().expect("no thread panics with it");
+    let number = {
+        let mut probes = lock();
+        probes.push(Probe { began: Instant::now(), ended: None });
+        probes.len() - 1
+    };
+    let mut bytes = [0; 4096];
+    let _ = stream.read(&mut bytes);
+    if let Some(after) = after {
+        thread::sleep(after);
+        lock()[number].ended = Some(Instant::now());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     }
+    while stream.read(&mut bytes).is_ok_and(|n| n > 0) {}
+    lock()[number].ended.get_or_insert_with(Instant::now);
 }

@@ -173,6 +173,17 @@ fn a_check_that_a_reload_turns_on_or_changes_works_at_once() {
     one.turn(200);
     lazaret.wait_until("it is Healthy again", || lazaret.health("app", "one") == "healthy/unknown");
 
+    // Its answers take 250 ms: within the timeout, until a reload shortens that.
+    one.slow_down(Duration::from_millis(250));
+    let slow = one.probes().len();
+    lazaret.wait_until("three slow probes passed", || one.probes().len() > slow + 3);
+    assert_eq!(lazaret.health("app", "one"), "healthy/unknown");
+    lazaret.apply(&check("interval: 500ms, timeout: 100ms, threshold: 2, confirm_interval: 500ms, path: /health/new"));
+    lazaret.wait_until("the shorter timeout ends them", || lazaret.health("app", "one") == "unhealthy/unknown");
+    assert_eq!(lazaret.destination("app", "one")["last_probe"]["failure"], "timeout");
+    one.slow_down(Duration::ZERO);
+    lazaret.wait_until("it is Healthy again", || lazaret.health("app", "one") == "healthy/unknown");
+
     // On and off from two sides: the file with a signal, and the control API.
     let resident = lazaret.resident();
     for number in 0..50 {

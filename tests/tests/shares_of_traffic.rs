@@ -2,8 +2,9 @@
 //! of 0 gets nothing, shares return with the destination, and neither a start nor a reload begins at the first one.
 //! (mosn/mosn #1867, apple/servicetalk #3021, traefik/traefik #2986, apache/apisix #5246)
 //!
-//! 4 000 requests are counted for each policy and state; `LAZARET_LONG=1`: 100 000. What is random may differ from its
-//! share by five standard deviations, what is not by 5 %.
+//! 4 000 requests are counted for each policy and state; `LAZARET_LONG=1`: 100 000. RoundRobin may differ from its shares
+//! by 5 %, what is random by five standard deviations, and what looks at requests in flight by a quarter: it sends less to
+//! whom a busy machine makes slow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -50,7 +51,8 @@ fn the_share_of_a_dead_destination_goes_to_all_others_and_returns_with_it() {
             let share = total as f64 / members as f64;
             let off = match policy {
                 "RoundRobin" => share * 0.05,
-                _ => (5.0 * share.sqrt()).max(share * 0.05),
+                "Random" => (5.0 * share.sqrt()).max(share * 0.05),
+                _ => share * 0.25,
             };
             for (name, count) in &counts {
                 let is_fair = (*count as f64 - share).abs() <= off;
