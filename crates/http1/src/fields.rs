@@ -73,7 +73,8 @@ pub enum Known {
     /// `Keep-Alive`.
     KeepAlive,
     /// `Proxy-Connection`, `Proxy-Authenticate`, `Proxy-Authorization`, `Proxy-Authentication-Info`,
-    /// `HTTP2-Settings`, and `Proxy`, which some CGI servers take for an environment variable: all end here.
+    /// `HTTP2-Settings`, and `Proxy`, which some CGI servers take for an environment variable: all end here. So does
+    /// each name here that is written with underscores (`X_Forwarded_For`): such servers take both for the same.
     Hop,
     /// `Forwarded`.
     Forwarded,
@@ -110,13 +111,23 @@ impl Known {
             25 => &[(b"proxy-authentication-info", Self::Hop)],
             _ => &[],
         };
-        candidates.iter().find(|(text, _)| name.eq_ignore_ascii_case(text)).map_or(Self::Other, |(_, known)| *known)
+        match candidates.iter().find(|(text, _)| name.eq_ignore_ascii_case(text)) {
+            Some((_, known)) => *known,
+            None if candidates.iter().any(|(text, _)| is_double(name, text)) => Self::Hop,
+            None => Self::Other,
+        }
     }
 
     /// Whether `Connection` may name it. Framing, Host and `Connection` itself are not the sender's to remove.
     pub(crate) fn is_removable(self) -> bool {
         !matches!(self, Self::Host | Self::Connection | Self::ContentLength | Self::TransferEncoding)
     }
+}
+
+/// Whether `name` is `text` with an underscore in place of a dash, case ignored.
+fn is_double(name: &[u8], text: &[u8]) -> bool {
+    let is_same = |(&byte, &known): (&u8, &u8)| byte.eq_ignore_ascii_case(&known) || (byte == b'_' && known == b'-');
+    name.len() == text.len() && name.iter().zip(text).all(is_same)
 }
 
 /// Parses field lines from `start` up to and with the empty line. `Ok(None)`: more bytes are needed.

@@ -156,3 +156,14 @@ fn chunks_are_announced_to_http_1_1_only() {
     assert!(out(Version::Http11).contains("Transfer-Encoding: chunked\r\n"));
     assert!(!out(Version::Http10).contains("Transfer-Encoding"));
 }
+
+#[test]
+fn a_name_with_underscores_does_not_pass_for_one_that_means_something() {
+    let text = "GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 1.1.1.1\r\nx-forwarded_proto: https\r\n\
+        Content_Length: 9\r\nTransfer_Encoding: chunked\r\nX_Other: kept\r\n\r\n";
+    assert_eq!(
+        forwarded(text, REWRITE),
+        "GET / HTTP/1.1\r\nHost: d1:81\r\nX_Other: kept\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\n\
+         X-Forwarded-Host: a\r\n\r\n"
+    );
+}
