@@ -90,10 +90,20 @@ impl Lazaret {
     /// Starts `lazaret run` with `body` (routes, clusters, …) behind a head that sets addresses, and waits until it is
     /// live.
     pub fn start(body: &str) -> Self {
+        Self::launch(Command::new(crate::binaries::path("lazaret")), body)
+    }
+
+    /// The same with so many descriptors at most.
+    pub fn start_with_descriptors(limit: usize, body: &str) -> Self {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(crate::binaries::path("lazaret"));
+        Self::launch(shell, body)
+    }
+
+    fn launch(mut command: Command, body: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let (proxy, control) = (free_address(), free_address());
         write_config(folder.path(), proxy, control, body);
-        let mut command = Command::new(crate::binaries::path("lazaret"));
         command.arg("run").arg("-c").arg(folder.path().join("lazaret.yaml")).current_dir(folder.path());
         let process = Process::start(command, folder.path().join("output.log"));
         let lazaret = Self { process, folder, proxy, control };

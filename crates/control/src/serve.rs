@@ -52,6 +52,7 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
         }
     });
     tokio::pin!(stop);
+    let mut shortage = Shortage::default();
     loop {
         let place = tokio::select! {
             () = &mut stop => return Ok(()),
@@ -63,17 +64,19 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
             () = &mut stop => return Ok(()),
             accepted = tcp.accept() => match accepted {
                 Ok((stream, _)) => {
+                    shortage.end();
                     let _ = stream.set_nodelay(true);
                     tasks.spawn(connection(stream, Peer::Tcp, router.clone(), place));
                 }
-                Err(error) => pause(error).await,
+                Err(error) => shortage.pause(error).await,
             },
             accepted = accept_unix(unix.as_ref()) => match accepted.and_then(|stream| Ok((stream.peer_cred()?, stream))) {
                 Ok((credentials, stream)) => {
+                    shortage.end();
                     let peer = Peer::Unix { uid: credentials.uid() };
                     tasks.spawn(connection(stream, peer, router.clone(), place));
                 }
-                Err(error) => pause(error).await,
+                Err(error) => shortage.pause(error).await,
             },
         }
     }
@@ -86,9 +89,24 @@ async fn accept_unix(listener: Option<&UnixListener>) -> std::io::Result<tokio::
     }
 }
 
-async fn pause(error: std::io::Error) {
-    tracing::warn!(%error, "control connection cannot be accepted");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
+/// Whether accepting fails: said once a spell, not once a try.
+#[derive(Default)]
+struct Shortage {
+    is_on: bool,
+}
+
+impl Shortage {
+    async fn pause(&mut self, error: std::io::Error) {
+        if !self.is_on {
+            tracing::warn!(%error, "control connection cannot be accepted");
+        }
+        self.is_on = true;
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+
+    fn end(&mut self) {
+        self.is_on = false;
+    }
 }
 
 async fn connection<S>(stream: S, peer: Peer, router: Router, place: OwnedSemaphorePermit)

@@ -14,24 +14,37 @@ use tokio::time::Instant;
 
 use crate::{Io, Listener, NEVER, Share, Stream};
 
+mod descriptors;
+
+pub use descriptors::raise_descriptor_limit;
+
+use descriptors::Descriptors;
+
 /// The kernel. Copies share one start of time, so make one per process.
 #[derive(Clone, Copy, Debug)]
 pub struct Real {
     start: StdInstant,
+    descriptors: Descriptors,
 }
 
 impl Real {
     /// Time starts here.
     #[expect(clippy::new_without_default, reason = "reads the clock: two defaults would not be equal")]
     pub fn new() -> Self {
-        Self { start: StdInstant::now() }
+        Self { start: StdInstant::now(), descriptors: Descriptors::UNBOUNDED }
+    }
+
+    /// The same for traffic: of the descriptors that the process may have now, it leaves some to the others.
+    #[must_use]
+    pub fn for_traffic(self) -> Self {
+        Self { descriptors: Descriptors::below_limit(), ..self }
     }
 }
 
 impl Io for Real {
     type Stream = TcpStream;
     type Bound = StdListener;
-    type Listener = TcpListener;
+    type Listener = RealListener;
 
     fn now(&self) -> Timestamp {
         Timestamp::ZERO + self.start.elapsed()
@@ -44,6 +57,7 @@ impl Io for Real {
 
     async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
         let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        self.descriptors.admit_destination(&socket)?;
         socket.set_nodelay(true)?;
         socket.connect(to).await
     }
@@ -64,9 +78,9 @@ impl Io for Real {
         bound.local_addr()
     }
 
-    fn listen(&self, bound: StdListener) -> io::Result<TcpListener> {
+    fn listen(&self, bound: StdListener) -> io::Result<RealListener> {
         bound.set_nonblocking(true)?;
-        TcpListener::from_std(bound)
+        Ok(RealListener { socket: TcpListener::from_std(bound)?, descriptors: self.descriptors })
     }
 }
 
@@ -85,15 +99,23 @@ impl Stream for TcpStream {
     }
 }
 
-impl Listener for TcpListener {
+/// A listening socket of the kernel's.
+pub struct RealListener {
+    socket: TcpListener,
+    descriptors: Descriptors,
+}
+
+impl Listener for RealListener {
     type Stream = TcpStream;
 
     async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        Self::accept(self).await
+        let (stream, peer) = self.socket.accept().await?;
+        self.descriptors.admit_client(&stream)?;
+        Ok((stream, peer))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        Self::local_addr(self)
+        self.socket.local_addr()
     }
 }
 

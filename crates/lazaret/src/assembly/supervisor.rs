@@ -100,7 +100,7 @@ impl Supervisor {
         let board = monitor.board();
         let handle = monitor.handle().ok_or(monitor::ConfigureError::Gone(monitor::Gone))?;
         let traffic = proxy::Context {
-            io,
+            io: io.for_traffic(),
             resolver,
             tls,
             board: Arc::clone(&board),
@@ -116,6 +116,7 @@ impl Supervisor {
             io,
             board: Arc::clone(&board),
             monitor: handle.clone(),
+            faults: workers.faults(),
             is_draining: Arc::clone(&is_draining),
         };
         let (sender, commands) = mpsc::channel(COMMANDS);

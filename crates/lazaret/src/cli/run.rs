@@ -43,6 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(logs) => logs,
         Err(error) => return failed(&error),
     };
+    if let Err(error) = ::io::real::raise_descriptor_limit() {
+        tracing::warn!(%error, "the limit of descriptors is not known");
+    }
     let compat = arguments.config.compat.map(Into::into);
     let lazaret = match Lazaret::load(&arguments.config.path(), compat) {
         Ok(lazaret) => lazaret,
