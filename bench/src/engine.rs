@@ -196,6 +196,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Sends nothing for a while, but goes on answering as the destinations: probes must not find them dead.
+    pub(crate) fn idle(&mut self, span: Duration) -> Result<()> {
+        let deadline = Instant::now() + span;
+        while Instant::now() < deadline {
+            self.turn()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     fn turn(&mut self) -> Result<()> {
         let mut events = std::mem::take(&mut self.events);
         let n = self.epoll.wait(&mut events, EpollTimeout::ZERO)?;

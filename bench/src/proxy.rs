@@ -45,7 +45,7 @@ pub(crate) fn peers(options: &Options) -> Vec<Peer> {
         Peer {
             name: "lazaret",
             addr: local(19082),
-            words: words(&[&lazaret, "run", "-c", &file("lazaret.yaml")]),
+            words: words(&[&lazaret, "run", "--log", "error", "-c", &file("lazaret.yaml")]),
             version: "--version",
         },
     ];

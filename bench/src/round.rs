@@ -52,7 +52,7 @@ pub(crate) fn rounds(
 fn quiet_round(engine: &mut Engine, proxy: &Proxy, options: &Options, rate: Option<f64>) -> Result<Round> {
     let mut best: Option<Round> = None;
     for _ in 0..TRIES {
-        wait_for_quiet()?;
+        wait_for_quiet(engine)?;
         let round = round(engine, proxy, options, rate)?;
         let is_quiet = round.foreign <= FOREIGN;
         if best.as_ref().is_none_or(|best| round.foreign < best.foreign) {
@@ -100,11 +100,11 @@ fn round(engine: &mut Engine, proxy: &Proxy, options: &Options, rate: Option<f64
 }
 
 /// Until the proxy's core was idle for a moment, or patience ends.
-fn wait_for_quiet() -> Result<()> {
+fn wait_for_quiet(engine: &mut Engine) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         let (before, started) = (core_busy()?, Instant::now());
-        std::thread::sleep(Duration::from_millis(100));
+        engine.idle(Duration::from_millis(100))?;
         let busy = (core_busy()? - before) as f64 / started.elapsed().as_nanos() as f64;
         if busy <= FOREIGN {
             break;
