@@ -21,6 +21,7 @@ mod worker;
 
 mod local;
 
+mod faults;
 mod listener;
 
 mod connection;
@@ -45,4 +46,5 @@ mod sharing;
 mod access_log;
 mod record;
 
+pub use faults::Faults;
 pub use workers::{Context, Listeners, StartError, Workers};

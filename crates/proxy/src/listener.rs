@@ -13,6 +13,7 @@ use model::request::Method;
 use upstream::Resolve;
 
 use crate::connection;
+use crate::faults::{self, Spell};
 use crate::local::Local;
 
 /// A listener's configuration as requests see it.
@@ -77,20 +78,33 @@ impl View {
 
 /// Accepts until the task is aborted. When descriptors run out it waits: trying again at once would only turn.
 pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: I::Listener, cell: Rc<ListenerCell>) {
-    let mut failures: u32 = 0;
+    let mut spell: Option<Spell> = None;
     loop {
-        match listener.accept().await {
+        let accepted = match &spell {
+            None => listener.accept().await,
+            // Those whose accepting failed may be gone: when nobody comes, nobody is kept waiting.
+            Some(_) => match tokio::time::timeout(faults::TOLERATED, listener.accept()).await {
+                Ok(accepted) => accepted,
+                Err(_) => {
+                    spell = None;
+                    continue;
+                }
+            },
+        };
+        match accepted {
             Ok((stream, peer)) => {
-                failures = 0;
+                spell = None;
                 tokio::task::spawn_local(connection::serve(Rc::clone(&local), Rc::clone(&cell), stream, peer));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
+                let id = &cell.view().config.id;
                 // Once per spell, not once per try.
-                if failures == 0 {
-                    tracing::warn!(target: "proxy", %error, listener = %cell.view().config.id, "cannot accept");
+                if spell.is_none() {
+                    tracing::warn!(target: "proxy", %error, listener = %id, "cannot accept");
                 }
-                failures = failures.saturating_add(1);
+                let now = local.io.now();
+                spell.get_or_insert_with(|| Spell::new(now)).goes_on(now, &local.faults, id);
                 local.io.sleep(BACK_OFF).await;
             }
         }

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
+use crate::faults::Faults;
 use crate::wall::Date;
 
 /// One worker's state.
@@ -33,6 +34,8 @@ pub(crate) struct Local<I: Io, R> {
     #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]
     pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
     pub(crate) presence: Presence,
+    /// Where it is said that a listener does not accept.
+    pub(crate) faults: Faults,
     /// What answers of our own carry.
     pub(crate) date: Date,
 }

@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
+use crate::faults::{Fault, Faults};
 use crate::listener::{ListenerCell, accept};
 use crate::local::{Local, Presence, scratch};
 use crate::wall::Date;
@@ -51,6 +52,7 @@ pub(crate) struct Start<I: Io, R> {
     pub(crate) access_log: Option<ReopenFile>,
     pub(crate) instance: Arc<str>,
     pub(crate) seed: u64,
+    pub(crate) faults: Faults,
     pub(crate) commands: UnboundedReceiver<Command<I>>,
 }
 
@@ -72,6 +74,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         scratch: scratch(),
         workspaces: RefCell::default(),
         presence: Presence::default(),
+        faults: start.faults,
         date: Date::default(),
     });
     runtime.block_on(main(local, start.commands));
@@ -81,7 +84,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
 
 async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: UnboundedReceiver<Command<I>>) {
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&local)));
-    let mut listeners: BTreeMap<ListenerId, Accepting> = BTreeMap::new();
+    let mut listeners: BTreeMap<ListenerId, Place> = BTreeMap::new();
     let grace = loop {
         match commands.recv().await {
             // Nobody is left who could say more: end at once.
@@ -89,39 +92,66 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
             Some(Command::Drain(grace)) => break grace,
             Some(Command::Listen(config, bound)) => {
                 let id = config.id.clone();
-                match Accepting::start(&local, config, bound) {
-                    Ok(accepting) => {
-                        if let Some(former) = listeners.insert(id, accepting) {
-                            former.close(&local);
-                        }
+                let place = match Accepting::start(&local, config, bound) {
+                    Ok(accepting) => Place::Accepts(accepting),
+                    Err(error) => {
+                        tracing::error!(target: "proxy", %error, listener = %id, "cannot listen");
+                        Place::Faulty(local.faults.enter(&id))
                     }
-                    Err(error) => tracing::error!(target: "proxy", %error, listener = %id, "cannot listen"),
+                };
+                if let Some(former) = listeners.insert(id, place) {
+                    former.close(&local);
                 }
             }
             Some(Command::Update(kept)) => {
                 // Two of them may have changed their names.
                 let kept: Vec<_> = kept.into_iter().map(|(id, config)| (listeners.remove(&id), config)).collect();
-                for (accepting, config) in kept {
-                    let Some(accepting) = accepting else { continue };
+                for (place, config) in kept {
+                    let Some(place) = place else { continue };
                     let id = config.id.clone();
-                    accepting.cell.update(config);
-                    listeners.insert(id, accepting);
+                    let place = match place {
+                        Place::Accepts(accepting) => {
+                            accepting.cell.update(config);
+                            Place::Accepts(accepting)
+                        }
+                        Place::Faulty(_) => Place::Faulty(local.faults.enter(&id)),
+                    };
+                    listeners.insert(id, place);
                 }
             }
             Some(Command::Close(id)) => {
-                if let Some(accepting) = listeners.remove(&id) {
-                    accepting.close(&local);
+                if let Some(place) = listeners.remove(&id) {
+                    place.close(&local);
                 }
             }
         }
     };
-    for (_, accepting) in listeners {
-        accepting.task.abort();
+    for (_, place) in listeners {
+        if let Place::Accepts(accepting) = place {
+            accepting.task.abort();
+        }
     }
     local.presence.drain();
     let until = local.io.instant(local.io.now() + grace);
     let _ = tokio::time::timeout_at(until, local.presence.emptied()).await;
     ticking.abort();
+}
+
+/// What became of a listener.
+enum Place {
+    /// It accepts.
+    Accepts(Accepting),
+    /// The system did not let it.
+    Faulty(#[expect(dead_code, reason = "says so for as long as it lives")] Fault),
+}
+
+impl Place {
+    fn close<I: Io, R>(self, local: &Local<I, R>) {
+        match self {
+            Self::Accepts(accepting) => accepting.close(local),
+            Self::Faulty(_) => {}
+        }
+    }
 }
 
 /// A listener that accepts.

@@ -17,6 +17,7 @@ use telemetry::reopen::ReopenFile;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use upstream::{Resolve, Tls};
 
+use crate::faults::Faults;
 use crate::worker::{Command, Start, run};
 
 /// What the threads need.
@@ -62,6 +63,7 @@ pub struct Workers<I: Io> {
     io: I,
     threads: Vec<Thread<I>>,
     listeners: BTreeMap<ListenerId, Listening>,
+    faults: Faults,
 }
 
 struct Thread<I: Io> {
@@ -98,11 +100,12 @@ where
     pub fn start<R: Resolve + Send>(context: Context<I, R>, listeners: &[Listener]) -> Result<Self, StartError> {
         let count = context.board.workers();
         let bound = bind_all(&context.io, listeners, count)?;
+        let faults = Faults::default();
         let mut threads = Vec::with_capacity(count);
         for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            threads.push(start_thread(&context, number).map_err(StartError::Thread)?);
+            threads.push(start_thread(&context, number, &faults).map_err(StartError::Thread)?);
         }
-        let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new() };
+        let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new(), faults };
         workers.listen(bound);
         Ok(workers)
     }
@@ -156,6 +159,11 @@ where
         self.listeners.iter().map(|(id, listening)| (id, listening.bound))
     }
 
+    /// The listeners that do not accept though they should; the set lives on with the threads.
+    pub fn faults(&self) -> Faults {
+        self.faults.clone()
+    }
+
     /// Stops accepting and finishes what is in flight within `grace`. Does not wait: [`Workers::join`] does.
     pub fn drain(&self, grace: Duration) {
         self.tell(|_| Command::Drain(grace));
@@ -193,7 +201,7 @@ where
     }
 }
 
-fn start_thread<I, R>(context: &Context<I, R>, number: u32) -> io::Result<Thread<I>>
+fn start_thread<I, R>(context: &Context<I, R>, number: u32, faults: &Faults) -> io::Result<Thread<I>>
 where
     I: Io + Send,
     I::Bound: Send,
@@ -210,6 +218,7 @@ where
         access_log: context.access_log.clone(),
         instance: Arc::clone(&context.instance),
         seed: context.seed.wrapping_add(u64::from(number)),
+        faults: faults.clone(),
         commands: receiver,
     };
     let body = move || {

@@ -20,6 +20,7 @@ pub(super) struct ThisProcess {
     pub(super) io: Real,
     pub(super) board: Arc<Board<Snapshot>>,
     pub(super) monitor: monitor::Handle,
+    pub(super) faults: proxy::Faults,
     pub(super) is_draining: Arc<AtomicBool>,
 }
 
@@ -47,7 +48,7 @@ impl Process for ThisProcess {
             let age = now.since(self.board.ticked_at(worker)?);
             (age >= STUCK_AFTER).then_some(Trouble::WorkerStuck(worker, age))
         });
-        // A listener accepts on every worker for as long as the worker runs, so a stuck worker is the only way not to.
-        Vitals { is_draining: self.is_draining.load(Ordering::Relaxed), troubles: stuck.collect() }
+        let down = self.faults.listeners().into_iter().map(Trouble::ListenerDown);
+        Vitals { is_draining: self.is_draining.load(Ordering::Relaxed), troubles: down.chain(stuck).collect() }
     }
 }
