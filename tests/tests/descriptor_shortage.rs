@@ -26,8 +26,9 @@ fn clients_that_take_all_descriptors_lock_nobody_out() {
 
     let before = destination.probes().len();
     lazaret.wait_until("probes go on", || destination.probes().len() > before + 5);
-    let answer = get(lazaret.control, "/v1/healthcheck").expect("the control API answers");
-    assert_eq!(answer.status, 200);
+    let checked = || get(lazaret.control, "/v1/healthcheck").expect("the control API answers");
+    lazaret.wait_until("it says that nobody is let in", || checked().status == 503);
+    assert!(checked().body.contains("listener web does not accept"), "{}", checked().body);
     assert!(lazaret.health("app", "one").starts_with("healthy/"));
     let mut served = 0;
     for mut client in crowd.iter().take(20) {
@@ -41,6 +42,7 @@ fn clients_that_take_all_descriptors_lock_nobody_out() {
 
     drop(crowd);
     lazaret.wait_until("a new client is served", || get(lazaret.proxy, "/").is_some_and(|answer| answer.status == 200));
+    lazaret.wait_until("it says that all is well again", || checked().status == 200);
     let blamed = lazaret.transitions("one").into_iter().filter(|event| event.to_string().contains("\"unhealthy\""));
     assert_eq!(blamed.count(), 0);
 }
