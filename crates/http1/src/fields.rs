@@ -88,6 +88,8 @@ pub enum Known {
     AltSvc,
     /// `Retry-After`.
     RetryAfter,
+    /// `Date`.
+    Date,
 }
 
 impl Known {
@@ -95,7 +97,7 @@ impl Known {
     pub fn of(name: &[u8]) -> Self {
         let candidates: &[(&[u8], Self)] = match name.len() {
             2 => &[(b"te", Self::Te)],
-            4 => &[(b"host", Self::Host)],
+            4 => &[(b"host", Self::Host), (b"date", Self::Date)],
             5 => &[(b"proxy", Self::Hop)],
             6 => &[(b"expect", Self::Expect)],
             7 => &[(b"upgrade", Self::Upgrade), (b"alt-svc", Self::AltSvc)],

@@ -65,6 +65,8 @@ pub struct ResponseRewrite<'a> {
     pub persistence: Persistence,
     /// A `Set-Cookie` of ours.
     pub cookie: Option<&'a str>,
+    /// Value of `Date` for a response that came without (RFC 9110 6.6.1).
+    pub date: &'a str,
 }
 
 /// Appends the request's head, the empty line included.
@@ -97,10 +99,15 @@ pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrit
 /// closes the connection at its end.
 pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRewrite<'_>) {
     write_status_line(out, response.status(), response.reason());
+    let mut is_dated = response.status() < 200;
     for (field, name, value) in response.fields() {
         if goes_to_client(&field) {
+            is_dated |= field.known == Known::Date;
             write_field(out, name, value);
         }
+    }
+    if !is_dated {
+        write_field(out, b"Date", rewrite.date.as_bytes());
     }
     if let Some(cookie) = rewrite.cookie {
         write_field(out, b"Set-Cookie", cookie.as_bytes());
@@ -123,7 +130,8 @@ pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRe
 
 /// Appends an interim response's head (1xx) for an HTTP/1.1 client.
 pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
-    let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookie: None };
+    let rewrite =
+        ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookie: None, date: "" };
     self::response(out, response, &rewrite);
 }
 
@@ -247,7 +255,7 @@ fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
         return false;
     }
     match field.known {
-        Known::Other | Known::AltSvc | Known::RetryAfter => true,
+        Known::Other | Known::AltSvc | Known::RetryAfter | Known::Date => true,
         Known::Expect => rewrite.expectation == Expectation::Forward,
         Known::ForwardedProto | Known::ForwardedHost => rewrite.trust == Trust::Trusted,
         Known::Host
@@ -275,7 +283,8 @@ fn goes_to_client(field: &Field) -> bool {
         | Known::ForwardedFor
         | Known::ForwardedProto
         | Known::ForwardedHost
-        | Known::RetryAfter => true,
+        | Known::RetryAfter
+        | Known::Date => true,
         Known::Connection
         | Known::ContentLength
         | Known::TransferEncoding

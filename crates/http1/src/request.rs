@@ -171,7 +171,8 @@ impl RequestHead {
                 | Known::ForwardedProto
                 | Known::ForwardedHost
                 | Known::AltSvc
-                | Known::RetryAfter => {}
+                | Known::RetryAfter
+                | Known::Date => {}
             }
         }
         Ok(())

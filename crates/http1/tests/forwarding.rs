@@ -33,7 +33,7 @@ fn answered(text: &str, kind: RequestKind, version: Version, persistence: Persis
     let mut head = ResponseHead::default();
     assert_eq!(head.parse(text.as_bytes(), &HeadLimits::RESPONSE, kind), Ok(Parsed::Complete));
     let mut out = Vec::new();
-    let rewrite = ResponseRewrite { version, persistence, cookie: None };
+    let rewrite = ResponseRewrite { version, persistence, cookie: None, date: "now" };
     forward::response(&mut out, &head.view(text.as_bytes()), &rewrite);
     String::from_utf8(out).unwrap()
 }
@@ -114,10 +114,10 @@ fn expectations_and_trailers_are_said_anew() {
 #[test]
 fn answers_lose_what_belongs_to_the_other_connection() {
     let text = "HTTP/1.1 200 Fein\r\nConnection: X-Bar, keep-alive\r\nX-Bar: 1\r\nKeep-Alive: timeout=5\r\nAlt-Svc: h3\r\n\
-        Upgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n";
+        Upgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nDate: now\r\nContent-Length: 3\r\n\r\n";
     assert_eq!(
         answered(text, RequestKind::Other, Version::Http11, Persistence::KeepAlive),
-        "HTTP/1.1 200 Fein\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n"
+        "HTTP/1.1 200 Fein\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nDate: now\r\nContent-Length: 3\r\n\r\n"
     );
 }
 
@@ -132,7 +132,7 @@ fn answers_say_what_becomes_of_the_connection() {
     ] {
         assert_eq!(
             answered(text, RequestKind::Other, version, persistence),
-            format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{line}\r\n")
+            format!("HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 0\r\n{line}\r\n")
         );
     }
 }
@@ -141,7 +141,7 @@ fn answers_say_what_becomes_of_the_connection() {
 fn bodyless_answers_keep_or_lose_their_length() {
     let framing = |head: &str, kind| {
         let out = answered(head, kind, Version::Http11, Persistence::KeepAlive);
-        out.split_once("\r\n").unwrap().1.to_owned()
+        out.split_once("Date: now\r\n").unwrap().1.to_owned()
     };
     assert_eq!(framing("HTTP/1.1 200\r\nContent-Length: 9\r\n\r\n", RequestKind::Head), "Content-Length: 9\r\n\r\n");
     assert_eq!(framing("HTTP/1.1 304\r\nContent-Length: 9\r\n\r\n", RequestKind::Other), "Content-Length: 9\r\n\r\n");
@@ -166,4 +166,13 @@ fn a_name_with_underscores_does_not_pass_for_one_that_means_something() {
         "GET / HTTP/1.1\r\nHost: d1:81\r\nX_Other: kept\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\n\
          X-Forwarded-Host: a\r\n\r\n"
     );
+}
+
+#[test]
+fn a_response_without_a_date_gets_one_and_an_interim_one_does_not() {
+    let out = |text| answered(text, RequestKind::Other, Version::Http11, Persistence::KeepAlive);
+    assert_eq!(out("HTTP/1.1 304 X\r\n\r\n"), "HTTP/1.1 304 X\r\nDate: now\r\n\r\n");
+    assert_eq!(out("HTTP/1.1 304 X\r\ndate: then\r\n\r\n"), "HTTP/1.1 304 X\r\ndate: then\r\n\r\n");
+    assert_eq!(out("HTTP/1.1 304 X\r\nConnection: date\r\nDate: then\r\n\r\n"), "HTTP/1.1 304 X\r\nDate: now\r\n\r\n");
+    assert_eq!(out("HTTP/1.1 103 X\r\n\r\n"), "HTTP/1.1 103 X\r\n\r\n");
 }

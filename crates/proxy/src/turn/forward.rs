@@ -112,8 +112,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             persistence: if is_kept { Persistence::KeepAlive } else { Persistence::Close },
             end: if ends_with_connection { End::Connection } else { End::Framing },
         };
-        let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookie };
-        http1::forward::response(&mut self.work.back, &response, &rewrite);
+        self.local.date.with(self.now, |date| {
+            let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookie, date };
+            http1::forward::response(&mut self.work.back, &response, &rewrite);
+        });
         form
     }
 
