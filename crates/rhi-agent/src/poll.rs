@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use model::address::{Scheme, Url};
 use model::vip::UpstreamRef;
 use rhi::{Answer, Node, PollFailure};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -22,6 +23,10 @@ use tokio::time::Instant;
 
 /// The longest body that is read; a node takes about 200 bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
+/// The longest head, and what is read at once.
+const MAX_HEAD: usize = 64 * 1024;
+/// What is read of one connection, framing and interim responses included.
+const MAX_BYTES: u64 = 2 * MAX_BODY as u64;
 /// At most so many polls run at a time.
 const MAX_CONCURRENT: usize = 64;
 
@@ -82,8 +87,14 @@ async fn exchange(control_url: &str, upstream: &UpstreamRef) -> Result<(StatusCo
     let stream = TcpStream::connect((url.host.as_str(), url.port)).await.map_err(|error| {
         if error.kind() == ErrorKind::ConnectionRefused { PollFailure::Refused } else { PollFailure::Transport }
     })?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|_| PollFailure::Transport)?;
+    // Bounded in all: interim responses are skipped without an end as long as they lie ready, past every deadline.
+    let (reader, writer) = stream.into_split();
+    let stream = tokio::io::join(reader.take(MAX_BYTES), writer);
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(MAX_HEAD)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|_| PollFailure::Transport)?;
     let request = Request::get(path(&url.path, upstream))
         .header(header::HOST, url.authority())
         .header(header::ACCEPT, "application/json")

@@ -3,7 +3,7 @@
 
 use super::*;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
 fn api() -> UpstreamRef {
@@ -88,6 +88,28 @@ async fn a_body_that_is_cut_is_a_transport_error_and_an_endless_one_is_unreadabl
     long.resize(MAX_BODY + 65_536, b' ');
     let (answer, _) = served(long).await;
     assert_eq!(answer, Answer::Failed(PollFailure::Unreadable));
+}
+
+#[tokio::test]
+async fn interim_responses_without_end_do_not_hold_a_poll_past_its_bound() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // On a thread of its own: what is tested would keep this one busy.
+    let flood = std::thread::spawn({
+        let listener = listener.into_std().unwrap();
+        move || {
+            listener.set_nonblocking(false).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
+            let mut sent = 0;
+            while sent < 64 * MAX_BODY && std::io::Write::write_all(&mut stream, &interim).is_ok() {
+                sent += interim.len();
+            }
+            sent
+        }
+    });
+    assert_eq!(ask(&url, &api()).await, Answer::Failed(PollFailure::Transport));
+    assert!(flood.join().unwrap() < 64 * MAX_BODY, "the connection was closed on it");
 }
 
 #[tokio::test]
