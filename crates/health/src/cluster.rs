@@ -1,5 +1,6 @@
 //! One cluster's state: its policies, its destinations, and who of them is available.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use model::active::{ActiveCheck, ProbeRound};
@@ -98,13 +99,15 @@ impl ClusterState {
 
     /// Whether another destination than `index` is Healthy and takes traffic, so that `index` may wait.
     pub(crate) fn has_healthy_peer(&self, index: usize, timers: &Timers) -> bool {
-        self.destinations.iter().enumerate().any(|(other, peer)| {
-            other != index
-                && peer.health.active == Health::Healthy
-                && !is_unhealthy(peer.health, self.active(), self.passive())
-                && peer.config.weight > 0
-                && timers.at(TimerKey::HoldEnd(peer.slot)).is_none()
-        })
+        self.destinations.iter().enumerate().any(|(other, peer)| other != index && self.carries(peer, timers))
+    }
+
+    /// Whether a destination is Healthy and takes traffic.
+    fn carries(&self, destination: &DestinationState, timers: &Timers) -> bool {
+        destination.health.active == Health::Healthy
+            && !is_unhealthy(destination.health, self.active(), self.passive())
+            && destination.config.weight > 0
+            && timers.at(TimerKey::HoldEnd(destination.slot)).is_none()
     }
 
     /// Runs the availability policy: one standing per destination, and whether this is panic.
@@ -112,9 +115,11 @@ impl ClusterState {
         let (active, passive) = (self.active(), self.passive());
         let mut standings = Vec::with_capacity(self.destinations.len());
         let (mut candidates, mut places) = (Vec::new(), Vec::new());
+        let has_holds = timers.has_holds();
+        // One that waits carries nothing itself, so all that wait have the same peers: looked at once for all.
+        let has_carrier = LazyCell::new(|| self.destinations.iter().any(|one| self.carries(one, timers)));
         for (index, destination) in self.destinations.iter().enumerate() {
-            let is_waiting =
-                timers.at(TimerKey::HoldEnd(destination.slot)).is_some() && self.has_healthy_peer(index, timers);
+            let is_waiting = has_holds && *has_carrier && timers.at(TimerKey::HoldEnd(destination.slot)).is_some();
             let because = if destination.config.weight == 0 {
                 Because::Weight
             } else if is_waiting {

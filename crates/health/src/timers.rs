@@ -53,6 +53,11 @@ impl Timers {
         self.at.get(&key).copied()
     }
 
+    /// Whether any destination waits for its first passed probe: mostly none does, and nobody has to be asked one by one.
+    pub(crate) fn has_holds(&self) -> bool {
+        self.at.range(TimerKey::HoldEnd(Slot(0))..=TimerKey::HoldEnd(Slot(u32::MAX))).next().is_some()
+    }
+
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.order.first().map(|(at, _)| *at).filter(|at| *at < Timestamp::MAX)
@@ -90,6 +95,10 @@ mod tests {
         assert_eq!(timers.pop_due(Timestamp::from_secs(9)), Some(b));
         assert_eq!(timers.pop_due(Timestamp::from_secs(9)), Some(a));
         assert_eq!(timers.pop_due(Timestamp::from_secs(9)), None);
+        assert!(!timers.has_holds());
+        timers.set(TimerKey::HoldEnd(Slot(7)), Timestamp::MAX);
+        assert!(timers.has_holds());
+        timers.cancel(TimerKey::HoldEnd(Slot(7)));
         timers.set(a, Timestamp::MAX);
         assert_eq!((timers.next(), timers.pop_due(Timestamp::MAX)), (None, None));
         timers.cancel(a);
