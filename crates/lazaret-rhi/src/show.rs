@@ -10,6 +10,7 @@ use http::{Method, StatusCode};
 
 use crate::cli::{Cli, Format};
 use crate::client::{NoAnswer, ask};
+use crate::file::NoConfig;
 use crate::{Exit, complain, file, print};
 
 /// Where the daemon listens when neither the command line nor a readable file says so.
@@ -51,7 +52,8 @@ pub(crate) fn explain(cli: &Cli, vip: IpAddr) -> Exit {
 
 /// Has the file read again.
 pub(crate) fn reload(cli: &Cli) -> Exit {
-    match ask(&socket(cli), Method::POST, "/reload") {
+    let place = Place::of(cli);
+    match ask(&place.socket, Method::POST, "/reload") {
         Ok(_) => {
             print("reloaded");
             Exit::Done
@@ -60,12 +62,13 @@ pub(crate) fn reload(cli: &Cli) -> Exit {
             complain(why);
             Exit::ConfigRefused
         }
-        Err(no_answer) => refused(no_answer),
+        Err(no_answer) => refused(no_answer, place.no_config.as_ref()),
     }
 }
 
 fn show<T: serde::de::DeserializeOwned>(cli: &Cli, path: &str, text: impl FnOnce(&T) -> String) -> Exit {
-    match ask(&socket(cli), Method::GET, path) {
+    let place = Place::of(cli);
+    match ask(&place.socket, Method::GET, path) {
         Ok(body) => match (cli.format, read::<T>(&body)) {
             (Format::Json, _) => {
                 print(&String::from_utf8_lossy(&body));
@@ -80,7 +83,7 @@ fn show<T: serde::de::DeserializeOwned>(cli: &Cli, path: &str, text: impl FnOnce
                 Exit::Failed
             }
         },
-        Err(no_answer) => refused(no_answer),
+        Err(no_answer) => refused(no_answer, place.no_config.as_ref()),
     }
 }
 
@@ -88,25 +91,46 @@ fn read<T: serde::de::DeserializeOwned>(body: &Bytes) -> Result<T, serde_json::E
     serde_json::from_slice(body)
 }
 
-fn refused(no_answer: NoAnswer) -> Exit {
-    match no_answer {
-        NoAnswer::Unreachable(why) => {
+/// Says why there is no answer. Nobody at the default socket, and a file that may name another one but is refused: then
+/// the file is what is wrong.
+fn refused(no_answer: NoAnswer, no_config: Option<&NoConfig>) -> Exit {
+    match (no_answer, no_config) {
+        (NoAnswer::Unreachable(_), Some(refused @ NoConfig::Refused(_))) => {
+            complain(refused.drawn());
+            Exit::ConfigRefused
+        }
+        (NoAnswer::Unreachable(why), no_config) => {
+            if let Some(unreadable) = no_config {
+                complain(unreadable.line());
+            }
             complain(format_args!("the daemon does not answer: {why}"));
             Exit::Unreachable
         }
-        NoAnswer::Refused(status, why) => {
+        (NoAnswer::Refused(status, why), _) => {
             complain(format_args!("{status}: {why}"));
             Exit::Failed
         }
     }
 }
 
-fn socket(cli: &Cli) -> PathBuf {
-    if let Some(socket) = &cli.socket {
-        return socket.clone();
+/// Where the daemon is asked.
+struct Place {
+    socket: PathBuf,
+    /// Why the file does not say.
+    no_config: Option<NoConfig>,
+}
+
+impl Place {
+    fn of(cli: &Cli) -> Self {
+        if let Some(socket) = &cli.socket {
+            return Self { socket: socket.clone(), no_config: None };
+        }
+        match file::load(&cli.config) {
+            Ok((config, _)) => Self { socket: config.status_socket, no_config: None },
+            // Asking a daemon must not depend on a file that may be broken just now.
+            Err(no_config) => Self { socket: PathBuf::from(DEFAULT_SOCKET), no_config: Some(no_config) },
+        }
     }
-    // Asking a daemon must not depend on a file that may be broken just now.
-    file::load(&cli.config).map_or_else(|_| PathBuf::from(DEFAULT_SOCKET), |(config, _)| config.status_socket)
 }
 
 fn vip_line(vip: &VipStatus) -> String {
@@ -149,4 +173,52 @@ fn upstream_line(upstream: &UpstreamStatus) -> String {
     }
     out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn unreachable() -> NoAnswer {
+        NoAnswer::Unreachable("nobody".to_owned())
+    }
+
+    fn refused_file() -> NoConfig {
+        match config::load_rhi("rhi.yaml", b"vips: 7\n") {
+            Ok(_) => panic!("a number is no list of VIPs"),
+            Err(report) => NoConfig::Refused(report),
+        }
+    }
+
+    #[test]
+    fn a_refused_file_is_what_is_wrong_where_nobody_answers() {
+        assert_eq!(refused(unreachable(), Some(&refused_file())), Exit::ConfigRefused);
+        assert_eq!(refused(unreachable(), None), Exit::Unreachable);
+        assert_eq!(refused(unreachable(), Some(&NoConfig::Unreadable("no such file".to_owned()))), Exit::Unreachable);
+    }
+
+    #[test]
+    fn a_daemon_that_refuses_is_heard_whatever_the_file_says() {
+        let answer = NoAnswer::Refused(StatusCode::NOT_FOUND, "no such VIP".to_owned());
+        assert_eq!(refused(answer, Some(&refused_file())), Exit::Failed);
+    }
+
+    #[test]
+    fn the_default_socket_is_asked_when_the_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rhi.yaml");
+        std::fs::write(&file, "vips: 7\n").unwrap();
+        let line = |more: &[&str]| {
+            let file = file.display().to_string();
+            let words = ["lazaret-rhi", "-c", &file].iter().chain(more).map(ToString::to_string).collect::<Vec<_>>();
+            Place::of(&<Cli as clap::Parser>::parse_from(words))
+        };
+        let place = line(&["status"]);
+        assert_eq!(place.socket, PathBuf::from(DEFAULT_SOCKET));
+        assert!(matches!(place.no_config, Some(NoConfig::Refused(_))));
+        let place = line(&["--socket", "/x", "status"]);
+        assert_eq!(place.socket, PathBuf::from("/x"));
+        assert!(place.no_config.is_none());
+    }
 }
