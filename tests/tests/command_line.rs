@@ -46,6 +46,18 @@ fn usage_errors_are_2_and_refused_configurations_are_3() {
         assert_eq!(output.status.code(), Some(3), "{command}: {text}");
         assert!(text.contains("bad.yaml:2:") && text.contains("did you mean `address`?"), "{command}: {text}");
     }
+    let unreadable = folder.path().join("ca.yaml");
+    let text = "version: 1\ncontrol: {address: \"127.0.0.1:0\", socket: off}\n\
+        listeners: {web: {address: \"127.0.0.1:0\"}}\n\
+        routes: {all: {match: {path: \"/{**rest}\"}, cluster: shop}}\n\
+        clusters: {shop: {tls: {ca: /nonexistent/ca.pem}, destinations: {a: {address: \"https://127.0.0.1:1/\"}}}}\n";
+    std::fs::write(&unreadable, text).expect("the folder is ours");
+    for command in ["check", "run"] {
+        let output = lazaret(&[command, "-c", &unreadable.display().to_string()]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command}: {text}");
+        assert!(text.contains("shop") && text.contains("/nonexistent/ca.pem"), "{command}: {text}");
+    }
     assert_eq!(lazaret(&["check", "-c", "/nonexistent/lazaret.yaml"]).status.code(), Some(3));
 }
 

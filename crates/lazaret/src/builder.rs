@@ -46,6 +46,11 @@ impl Lazaret {
         &self.loaded
     }
 
+    /// Reads the files that the configuration names (`tls: {ca}`), as the start does.
+    pub fn check_files(&self) -> Result<(), Error> {
+        Ok(monitor::prepare(&upstream::Tls::new(), self.config())?)
+    }
+
     /// Binds every listener, starts the threads, and returns when requests are served.
     pub fn start(self) -> Result<Running, Error> {
         assembly::start(self)

@@ -30,5 +30,5 @@ mod trends;
 pub mod probe;
 
 pub use handle::{ConfigureError, Gone, Handle};
-pub use monitor::{Context, Extensions, Monitor};
+pub use monitor::{Context, Extensions, Monitor, prepare};
 pub use probe::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};

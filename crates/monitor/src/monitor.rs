@@ -311,7 +311,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
 
 /// Makes the TLS settings of all clusters with https destinations ready. A platform without roots is no reason to
 /// refuse: what does not need them goes on working, what does fails with that reason.
-fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
+pub fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
     for cluster in config.clusters.iter().filter(|cluster| uses_tls(cluster)) {
         match tls.prepare(&cluster.tls) {
             Ok(()) => {}

@@ -38,6 +38,10 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if let Err(error) = lazaret.check_files() {
+        complain(&error);
+        return ExitCode::from(3);
+    }
     let loaded = lazaret.loaded();
     match arguments.format {
         FormatWord::Text => {

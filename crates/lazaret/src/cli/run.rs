@@ -70,6 +70,11 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
             runtime.block_on(serve(running, signals, &logs))
         }
         Err(Error::Config(report)) => refused(&report),
+        // A file that the configuration names is no better than the configuration.
+        Err(error @ Error::Configure(_)) => {
+            super::complain(&error);
+            ExitCode::from(3)
+        }
         Err(error) => failed(&error),
     }
 }
