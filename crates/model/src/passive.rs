@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::Compat;
 use crate::id::PolicyName;
 
 /// The passive check of a cluster. Present means on.
@@ -13,6 +14,23 @@ pub struct PassiveCheck {
     pub policies: Vec<PassivePolicy>,
     /// From ejection to Unknown; `None`: the policy's own period (60 s).
     pub reactivation_period: Option<Duration>,
+}
+
+impl PassiveCheck {
+    /// How long an ejection lasts where the cluster says so: its reactivation period, and under `compat: yarp` the window
+    /// of a failure rate when that is longer. `None`: as the policy has it, and nginx's rule knows no other.
+    pub fn ejection_period(&self, compat: Compat) -> Option<Duration> {
+        let is_max_fails = |policy: &PassivePolicy| matches!(policy, PassivePolicy::MaxFails(_));
+        if compat == Compat::Nginx && self.policies.iter().any(is_max_fails) {
+            return None;
+        }
+        let windows = self.policies.iter().filter_map(|policy| match (policy, compat) {
+            (PassivePolicy::TransportFailureRate(options), Compat::Yarp) => Some(options.window),
+            (PassivePolicy::TransportFailureRate(_), Compat::None | Compat::Nginx)
+            | (PassivePolicy::MaxFails(_) | PassivePolicy::Custom(_), _) => None,
+        });
+        self.reactivation_period.map(|period| windows.fold(period, Duration::max))
+    }
 }
 
 /// Policies that judge outcomes.
@@ -55,5 +73,27 @@ pub struct MaxFails {
 impl Default for MaxFails {
     fn default() -> Self {
         Self { max_fails: 1, fail_timeout: Duration::from_secs(10) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ejection_lasts_as_long_as_the_window_under_compat_yarp_alone() {
+        let rate = TransportFailureRate { window: Duration::from_secs(60), ..TransportFailureRate::default() };
+        let check = |period| PassiveCheck {
+            policies: vec![PassivePolicy::TransportFailureRate(rate)],
+            reactivation_period: Some(Duration::from_secs(period)),
+        };
+        let lasts = |period, compat| check(period).ejection_period(compat).map(|lasts| lasts.as_secs());
+        assert_eq!(lasts(10, Compat::Yarp), Some(60));
+        assert_eq!(lasts(90, Compat::Yarp), Some(90));
+        assert_eq!(lasts(10, Compat::None), Some(10));
+        let nginx = PassiveCheck { policies: vec![PassivePolicy::MaxFails(MaxFails::default())], ..check(90) };
+        assert_eq!(nginx.ejection_period(Compat::Nginx), None);
+        let unset = PassiveCheck { reactivation_period: None, ..check(0) };
+        assert_eq!(unset.ejection_period(Compat::Yarp), None);
     }
 }

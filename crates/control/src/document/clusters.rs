@@ -79,7 +79,8 @@ pub struct ActiveDocument {
 pub struct PassiveDocument {
     /// Names of the policies.
     pub policies: Vec<String>,
-    /// How long an ejection lasts; absent: the policy's own.
+    /// How long an ejection lasts at least (under `compat: yarp` never shorter than the window); absent: as the policy
+    /// has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reactivation_ms: Option<u64>,
 }
@@ -207,7 +208,7 @@ impl ClusterDocument {
             }),
             passive: checks.and_then(|checks| checks.passive.as_ref()).map(|passive| PassiveDocument {
                 policies: passive.policies.iter().map(passive_word).collect(),
-                reactivation_ms: passive.reactivation_period.map(millis),
+                reactivation_ms: config.and_then(|config| passive.ejection_period(config.compat)).map(millis),
             }),
             panic: health.is_panic,
             total: u32::try_from(destinations.len()).unwrap_or(u32::MAX),
