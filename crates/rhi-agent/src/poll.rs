@@ -23,8 +23,8 @@ use tokio::time::Instant;
 
 /// The longest body that is read; a node takes about 200 bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// The longest head, and what is read at once.
-const MAX_HEAD: usize = 64 * 1024;
+/// The longest head, and what is read at once: small, as all that lies ready is read between two looks at the deadline.
+const MAX_HEAD: usize = 8 * 1024;
 /// What is read of one connection, framing and interim responses included.
 const MAX_BYTES: u64 = 2 * MAX_BODY as u64;
 /// At most so many polls run at a time.
