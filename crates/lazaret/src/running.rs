@@ -3,9 +3,10 @@
 //! All calls are plain and blocking, so that they work in a program with or without an async runtime. Dropping a
 //! [`Running`] ends it at once; [`Running::stop`] lets it finish what is in flight.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -32,8 +33,28 @@ pub struct Running {
 pub(crate) struct Facts {
     pub(crate) board: Arc<Board<Snapshot>>,
     pub(crate) journal: Arc<Journal>,
-    pub(crate) listeners: Vec<(ListenerId, SocketAddr)>,
+    pub(crate) listeners: Addresses,
     pub(crate) control: SocketAddr,
+}
+
+/// Where the listeners accept, as the last reload left it. Copies are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Addresses(Arc<Mutex<BTreeMap<ListenerId, SocketAddr>>>);
+
+impl Addresses {
+    /// These are all.
+    pub(crate) fn set<'a>(&self, addresses: impl Iterator<Item = (&'a ListenerId, SocketAddr)>) {
+        *self.lock() = addresses.map(|(id, address)| (id.clone(), address)).collect();
+    }
+
+    fn of(&self, listener: &str) -> Option<SocketAddr> {
+        self.lock().get(&ListenerId::from(listener)).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ListenerId, SocketAddr>> {
+        // It is replaced whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What the owner asks of the control thread.
@@ -65,9 +86,9 @@ pub enum ReloadError {
 }
 
 impl Running {
-    /// Where a listener accepts, with the port that was found when port 0 was asked for.
+    /// Where a listener accepts now, with the port that was found when port 0 was asked for.
     pub fn address(&self, listener: &str) -> Option<SocketAddr> {
-        self.facts.listeners.iter().find(|(id, _)| id.as_str() == listener).map(|(_, address)| *address)
+        self.facts.listeners.of(listener)
     }
 
     /// Where the control API answers.

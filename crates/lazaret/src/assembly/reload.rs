@@ -18,18 +18,20 @@ use super::shared;
 use super::supervisor::fixed_parts;
 use crate::builder::Lazaret;
 use crate::pipeline::Pipeline;
-use crate::running::ReloadError;
+use crate::running::{Addresses, ReloadError};
 
 /// What reloads need to remember.
 pub(super) struct Reloads {
     file: Option<File>,
     pipeline: Pipeline,
     config: Arc<Config>,
+    /// Where the listeners accept.
+    addresses: Addresses,
 }
 
 impl Reloads {
-    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>) -> Self {
-        Self { file: lazaret.file, pipeline: lazaret.pipeline, config }
+    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>, addresses: Addresses) -> Self {
+        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, addresses }
     }
 
     /// The configuration in force.
@@ -88,10 +90,11 @@ impl Reloads {
             Err(error) => return Err(ReloadError::Refused(error.to_string())),
         };
         workers.take_over(listeners);
+        self.addresses.set(workers.addresses());
         let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);
         self.config = config;
         Ok(if needs_restart {
-            tracing::warn!("{NEEDS_RESTART}");
+            tracing::warn!(target: "lazaret", "{NEEDS_RESTART}");
             format!("{summary}; {NEEDS_RESTART}")
         } else {
             summary

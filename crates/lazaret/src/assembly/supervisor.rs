@@ -27,7 +27,7 @@ use super::reload::Reloads;
 use super::{shared, workers};
 use crate::builder::Lazaret;
 use crate::error::Error;
-use crate::running::{Facts, Order, ReloadError};
+use crate::running::{Addresses, Facts, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
 const POLL: Duration = Duration::from_millis(20);
@@ -124,17 +124,14 @@ impl Supervisor {
         let (control_stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(monitor.run());
         let control = tokio::task::spawn_local(serve(api, control_listeners, stopped));
-        let facts = Facts {
-            board,
-            journal,
-            listeners: workers.addresses().map(|(id, address)| (id.clone(), address)).collect(),
-            control: control_address,
-        };
-        for (id, address) in &facts.listeners {
-            tracing::info!(listener = id.as_str(), %address, "listening");
+        let addresses = Addresses::default();
+        addresses.set(workers.addresses());
+        let facts = Facts { board, journal, listeners: addresses.clone(), control: control_address };
+        for (id, address) in workers.addresses() {
+            tracing::info!(target: "lazaret", listener = id.as_str(), %address, "listening");
         }
-        tracing::info!(%control_address, "control API");
-        let reloads = Reloads::new(lazaret, config);
+        tracing::info!(target: "lazaret", %control_address, "control API");
+        let reloads = Reloads::new(lazaret, config, addresses);
         let supervisor =
             Self { monitor: handle, workers, reloads, access_log, is_draining, commands, control_stop, control };
         Ok((supervisor, facts))
@@ -168,7 +165,7 @@ impl Supervisor {
             Order::SetHealth(set, reply) => {
                 let is_set = self.monitor.set_health(set).await.is_ok();
                 let _ = reply.send(());
-                tracing::debug!(is_set, "health set from outside");
+                tracing::debug!(target: "lazaret", is_set, "health set from outside");
             }
             Order::ReopenLogs => {
                 if let Some(file) = &self.access_log {
@@ -203,7 +200,7 @@ impl Supervisor {
         let drain = self.reloads.config().drain;
         self.is_draining.store(true, Ordering::Relaxed);
         if self.monitor.drain().await.is_err() {
-            tracing::error!("the health monitor ended before the stop");
+            tracing::error!(target: "lazaret", "the health monitor ended before the stop");
         }
         let lead = tokio::time::sleep(drain.lead);
         let grace = async {
@@ -249,7 +246,7 @@ async fn serve(api: Arc<control::Context>, listeners: control::Listeners, stoppe
         let _ = stopped.await;
     };
     if let Err(error) = control::serve(api, listeners, stop).await {
-        tracing::error!(%error, "the control API has ended");
+        tracing::error!(target: "lazaret", %error, "the control API has ended");
     }
 }
 
