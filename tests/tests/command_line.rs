@@ -62,6 +62,18 @@ fn usage_errors_are_2_and_refused_configurations_are_3() {
 }
 
 #[test]
+fn log_lines_name_the_part_that_speaks() {
+    let mut lazaret = Lazaret::start("");
+    lazaret.process.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(lazaret.process.wait(Duration::from_secs(10)).code(), Some(0));
+    let output = lazaret.process.output();
+    for line in ["INFO lazaret: listening ", "INFO lazaret: control API ", "INFO lazaret: stopping"] {
+        assert!(output.contains(line), "{line:?} is missing in:\n{output}");
+    }
+    assert!(!output.contains("::"), "a module speaks:\n{output}");
+}
+
+#[test]
 fn an_address_that_is_taken_ends_the_start_with_1_and_its_name() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = taken.local_addr().expect("it is bound");

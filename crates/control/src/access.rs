@@ -73,7 +73,7 @@ fn read_token(path: &Path) -> Option<String> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
     if let Err(error) = read {
-        tracing::warn!(path = %path.display(), %error, "control.token_file cannot be read");
+        tracing::warn!(target: "control", path = %path.display(), %error, "control.token_file cannot be read");
         return None;
     }
     // An empty file admits nobody.

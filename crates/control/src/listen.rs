@@ -63,6 +63,7 @@ impl Listeners {
                 Ok(socket) => Some(socket),
                 Err(error) => {
                     tracing::warn!(
+                        target: "control",
                         path = %path.display(), %error,
                         "no control socket: changing calls need control.socket or control.token_file"
                     );

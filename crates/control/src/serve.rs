@@ -98,7 +98,7 @@ struct Shortage {
 impl Shortage {
     async fn pause(&mut self, error: std::io::Error) {
         if !self.is_on {
-            tracing::warn!(%error, "control connection cannot be accepted");
+            tracing::warn!(target: "control", %error, "control connection cannot be accepted");
         }
         self.is_on = true;
         tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -126,7 +126,7 @@ where
         .await;
     if let Err(error) = served {
         // A peer that breaks off or breaks the protocol is no news on an API.
-        tracing::debug!(%error, "control connection ended");
+        tracing::debug!(target: "control", %error, "control connection ended");
     }
     drop(place);
 }

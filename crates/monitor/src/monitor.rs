@@ -316,7 +316,7 @@ pub fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
         match tls.prepare(&cluster.tls) {
             Ok(()) => {}
             Err(error @ TlsError::Platform(_)) => {
-                tracing::warn!(cluster = cluster.id.as_str(), %error, "destinations over https cannot be verified");
+                tracing::warn!(target: "monitor", cluster = cluster.id.as_str(), %error, "destinations over https cannot be verified");
             }
             Err(source) => return Err(ConfigureError::Tls { cluster: cluster.id.clone(), source }),
         }

@@ -93,7 +93,7 @@ impl Connection {
                 Ok(Parsed::Complete) => break,
                 Ok(Parsed::Partial) => {}
                 Err(error) => {
-                    tracing::debug!(patient = %self.name, ?error, "not a request");
+                    tracing::debug!(target: "patients", patient = %self.name, ?error, "not a request");
                     return Ok(None);
                 }
             }

@@ -155,7 +155,7 @@ impl Counters {
 }
 
 fn set(switch: &watch::Sender<Switches>, name: &str, behaviour: Behaviour) {
-    tracing::info!(patient = name, %behaviour, "behaves");
+    tracing::info!(target: "patients", patient = name, %behaviour, "behaves");
     switch.send_modify(|switches| switches.traffic = behaviour);
 }
 
@@ -206,7 +206,7 @@ async fn bind_again(addr: SocketAddr, name: &str) -> Option<TcpListener> {
     match TcpListener::bind(addr).await {
         Ok(listener) => Some(listener),
         Err(error) => {
-            tracing::warn!(patient = name, %addr, %error, "cannot listen yet");
+            tracing::warn!(target: "patients", patient = name, %addr, %error, "cannot listen yet");
             None
         }
     }

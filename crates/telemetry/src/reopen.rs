@@ -228,7 +228,7 @@ impl Writer {
             Ok(new) => *file = new,
             Err(error) => {
                 self.shared.reopen_failures.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(path = %path.display(), %error, "log file cannot be reopened, the old one is kept");
+                tracing::error!(target: "telemetry", path = %path.display(), %error, "log file cannot be reopened, the old one is kept");
             }
         }
     }

@@ -36,7 +36,7 @@ pub struct ReloadDocument {
 pub(super) async fn reload(State(context): Shared, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
     let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     if let Err(refused) = admit(peer, authorization, &context.process.published().config.control) {
-        tracing::warn!(?peer, %refused, "changing call refused");
+        tracing::warn!(target: "control", ?peer, %refused, "changing call refused");
         return refusal(&refused);
     }
     let (reply, answer) = oneshot::channel();

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return failed(&error),
     };
     if let Err(error) = ::io::real::raise_descriptor_limit() {
-        tracing::warn!(%error, "the limit of descriptors is not known");
+        tracing::warn!(target: "lazaret", %error, "the limit of descriptors is not known");
     }
     let compat = arguments.config.compat.map(Into::into);
     let lazaret = match Lazaret::load(&arguments.config.path(), compat) {
@@ -122,7 +122,7 @@ async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode 
 
 /// Begins the planned stop; true, for the caller's flag.
 fn stop(running: &Running) -> bool {
-    tracing::info!("stopping");
+    tracing::info!(target: "lazaret", "stopping");
     // Absent outside of systemd, where nobody listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     running.begin_stop();
@@ -134,11 +134,11 @@ fn reload(running: &Running) {
     let reloader = running.reloader();
     let spawned = thread::Builder::new().name("reload".to_owned()).spawn(move || match reloader.reload() {
         // The journal has said so, in a line of its own; the whole report is told here.
-        Ok(summary) => tracing::debug!(summary, "reloaded"),
-        Err(error) => tracing::error!(%error, "configuration refused, the one before stays"),
+        Ok(summary) => tracing::debug!(target: "lazaret", summary, "reloaded"),
+        Err(error) => tracing::error!(target: "lazaret", %error, "configuration refused, the one before stays"),
     });
     if let Err(error) = spawned {
-        tracing::error!(%error, "no thread for a reload");
+        tracing::error!(target: "lazaret", %error, "no thread for a reload");
     }
 }
 

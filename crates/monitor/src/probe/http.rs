@@ -33,7 +33,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     let mut stream = match connector.connect(Target::of(&order.base, &order.tls), deadline).await {
         Ok(stream) => stream,
         Err(error) => {
-            tracing::debug!(destination = %order.destination, %error, "probe could not connect");
+            tracing::debug!(target: "monitor", destination = %order.destination, %error, "probe could not connect");
             return ProbeEnd::failed(error.kind, None);
         }
     };
