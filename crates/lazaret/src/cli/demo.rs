@@ -88,9 +88,10 @@ fn play(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         }
         std::thread::sleep(FRAME);
     }
+    let end = start.elapsed();
     client.stop();
     story.read(running.journal(), &ward);
-    super::say(&story.summary(&client.seen(), &ward));
+    super::say(&story.summary(&client.seen(), &ward, end));
     running.stop();
     Ok(())
 }

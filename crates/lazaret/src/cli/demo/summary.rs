@@ -10,7 +10,7 @@ use model::id::Revision;
 use telemetry::journal::{After, Journal};
 
 use super::screen::Seen;
-use super::script::Ward;
+use super::script::{Change, Ward};
 
 /// Collects what happens.
 pub(super) struct Story {
@@ -68,8 +68,8 @@ impl Story {
         is_new
     }
 
-    /// What it came to.
-    pub(super) fn summary(&self, seen: &Seen, ward: &Ward) -> String {
+    /// What it came to when it ended, `end` after its begin.
+    pub(super) fn summary(&self, seen: &Seen, ward: &Ward, end: Duration) -> String {
         let mut text = String::from("\nsummary\n");
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  requests                    {}", seen.requests);
@@ -81,20 +81,29 @@ impl Story {
             seen.unsafe_failures
         );
         let _ = writeln!(text, "  ejections                   {}", self.ejections.len());
-        for change in ward.changes().iter().filter(|change| !change.is_recovery) {
-            let found = self.ejections.iter().find(|(at, id)| *at >= change.at && id == change.id);
-            let next = ward.changes().into_iter().find(|next| next.id == change.id && next.at > change.at);
-            let is_in_time = |at: Duration| next.as_ref().is_none_or(|next| at < next.at + Duration::from_secs(1));
-            let outcome = match found {
-                Some((at, _)) if is_in_time(*at) => format!("ejected after {} ms", (*at - change.at).as_millis()),
-                Some(_) | None => "not ejected".to_owned(),
-            };
+        let changes = ward.changes();
+        for change in changes.iter().filter(|change| !change.is_recovery) {
+            let outcome = outcome(change, &changes, &self.ejections, end);
             let _ = writeln!(text, "  {:>6.2} s  {} {:<14} {outcome}", change.at.as_secs_f64(), change.id, change.does);
         }
         text
     }
 }
 
+/// What a fault came to. Ejections are given by time and id, in order.
+fn outcome(fault: &Change, changes: &[Change], ejections: &[(Duration, String)], end: Duration) -> String {
+    let found = ejections.iter().find(|(at, id)| *at >= fault.at && id == fault.id);
+    let next = changes.iter().find(|next| next.id == fault.id && next.at > fault.at);
+    let is_in_time = |at: Duration| next.is_none_or(|next| at < next.at + Duration::from_secs(1));
+    match found {
+        Some((at, _)) if is_in_time(*at) => format!("ejected after {} ms", (*at - fault.at).as_millis()),
+        None if next.is_none() && end < fault.at + TOLD => "too late to tell".to_owned(),
+        Some(_) | None => "not ejected".to_owned(),
+    }
+}
+
+/// A fault is followed by its ejection within this, or by none.
+const TOLD: Duration = Duration::from_secs(2);
 /// Events of one look; the next one takes the rest.
 const MANY: usize = 1000;
 
@@ -121,4 +130,35 @@ fn counts(evidence: &Evidence) -> String {
         text.push_str(&format!(", last: {status}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn change(millis: u64, is_recovery: bool) -> Change {
+        Change { at: at(millis), id: "app1", does: String::new(), is_recovery }
+    }
+
+    #[test]
+    fn a_fault_near_the_end_is_too_late_to_tell_unless_it_was_told() {
+        let fault = change(2000, false);
+        let of = |ejections: &[(Duration, String)], end| outcome(&fault, &[change(2000, false)], ejections, at(end));
+        assert_eq!(of(&[], 3999), "too late to tell");
+        assert_eq!(of(&[], 4000), "not ejected");
+        assert_eq!(of(&[(at(2300), "app1".to_owned())], 3000), "ejected after 300 ms");
+        assert_eq!(of(&[(at(2300), "app2".to_owned())], 9000), "not ejected");
+    }
+
+    #[test]
+    fn a_fault_that_was_over_in_time_is_told() {
+        let changes = [change(2000, false), change(2500, true)];
+        let of = |ejections: &[(Duration, String)], end| outcome(&changes[0], &changes, ejections, at(end));
+        assert_eq!(of(&[], 3000), "not ejected");
+        assert_eq!(of(&[(at(3600), "app1".to_owned())], 9000), "not ejected");
+    }
 }
