@@ -30,6 +30,7 @@ use self::client::Client;
 use self::screen::{Frame, Row};
 use self::script::Ward;
 use self::summary::Story;
+use super::client::FormatWord;
 
 /// What `demo` is told.
 #[derive(clap::Args)]
@@ -40,6 +41,9 @@ pub(super) struct Arguments {
     /// Requests a second, 1 to 2000.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2000))]
     rate: u32,
+    /// How it is told; as JSON, the summary alone.
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatWord,
 }
 
 /// Runs the demo.
@@ -58,12 +62,16 @@ fn play(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let running = builder(&ward).build()?.start()?;
     let to = running.address(LISTENER).ok_or("the demo's listener is not there")?;
     let interrupted = interrupted()?;
-    let is_live = std::io::stdout().is_terminal();
-    super::say(&format!(
+    let is_told = arguments.format == FormatWord::Text;
+    let is_live = is_told && std::io::stdout().is_terminal();
+    let head = format!(
         "proxy {to}, control API http://{} (try: lazaret status --control {})\n\n",
         running.control_address(),
         running.control_address()
-    ));
+    );
+    if is_told {
+        super::say(&head);
+    }
     wait_until_probed(&running);
     let mut client = Client::start(to, CONNECTIONS, arguments.rate);
     ward.play();
@@ -80,7 +88,7 @@ fn play(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         };
         if is_live {
             drawn = redraw(&screen::draw(&frame), drawn);
-        } else {
+        } else if is_told {
             news.iter().for_each(|line| super::say(&format!("{line}\n")));
             if story.is_second(frame.elapsed) {
                 super::say(&format!("{}\n", screen::line(&frame)));
@@ -91,7 +99,11 @@ fn play(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let end = start.elapsed();
     client.stop();
     story.read(running.journal(), &ward);
-    super::say(&story.summary(&client.seen(), &ward, end));
+    let summary = story.summary(&client.seen(), &ward, end);
+    super::say(&match arguments.format {
+        FormatWord::Text => summary.text(),
+        FormatWord::Json => summary.json(),
+    });
     running.stop();
     Ok(())
 }

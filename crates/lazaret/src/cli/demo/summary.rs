@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use lazaret::Health;
 use model::event::{Cause, EventKind, Evidence, Transition};
 use model::id::Revision;
+use serde::Serialize;
 use telemetry::journal::{After, Journal};
 
 use super::screen::Seen;
@@ -69,37 +70,97 @@ impl Story {
     }
 
     /// What it came to when it ended, `end` after its begin.
-    pub(super) fn summary(&self, seen: &Seen, ward: &Ward, end: Duration) -> String {
-        let mut text = String::from("\nsummary\n");
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  requests                    {}", seen.requests);
-        let _ = writeln!(
-            text,
-            "  failures the client saw     {} ({} GET, {} POST: a POST that was sent is never repeated)",
-            seen.failures,
-            seen.failures - seen.unsafe_failures,
-            seen.unsafe_failures
-        );
-        let _ = writeln!(text, "  ejections                   {}", self.ejections.len());
+    pub(super) fn summary(&self, seen: &Seen, ward: &Ward, end: Duration) -> Summary {
         let changes = ward.changes();
-        for change in changes.iter().filter(|change| !change.is_recovery) {
-            let outcome = outcome(change, &changes, &self.ejections, end);
-            let _ = writeln!(text, "  {:>6.2} s  {} {:<14} {outcome}", change.at.as_secs_f64(), change.id, change.does);
+        let faults = changes.iter().filter(|change| !change.is_recovery).map(|change| Fault {
+            at_ms: millis(change.at),
+            destination: change.id,
+            does: change.does.clone(),
+            outcome: outcome(change, &changes, &self.ejections, end),
+        });
+        Summary {
+            requests: seen.requests,
+            get_failures: seen.failures - seen.unsafe_failures,
+            post_failures: seen.unsafe_failures,
+            ejections: self.ejections.len(),
+            faults: faults.collect(),
+        }
+    }
+}
+
+/// What the demo came to.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    requests: u64,
+    /// Failures that the client saw.
+    get_failures: u64,
+    post_failures: u64,
+    ejections: usize,
+    faults: Vec<Fault>,
+}
+
+#[derive(Serialize)]
+struct Fault {
+    /// Since the begin.
+    at_ms: u64,
+    destination: &'static str,
+    does: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+enum Outcome {
+    Ejected { after_ms: u64 },
+    NotEjected,
+    TooLateToTell,
+}
+
+impl Summary {
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let Self { requests, get_failures, post_failures, ejections, faults } = self;
+        let failures = get_failures + post_failures;
+        let mut text = format!(
+            "\nsummary\n  requests                    {requests}\n  failures the client saw     {failures} \
+             ({get_failures} GET, {post_failures} POST: a POST that was sent is never repeated)\n  \
+             ejections                   {ejections}\n"
+        );
+        for Fault { at_ms, destination, does, outcome } in faults {
+            let outcome = match outcome {
+                Outcome::Ejected { after_ms } => format!("ejected after {after_ms} ms"),
+                Outcome::NotEjected => "not ejected".to_owned(),
+                Outcome::TooLateToTell => "too late to tell".to_owned(),
+            };
+            let at = Duration::from_millis(*at_ms).as_secs_f64();
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {at:>6.2} s  {destination} {does:<14} {outcome}");
         }
         text
+    }
+
+    /// For programs: one JSON object in one line.
+    pub(super) fn json(&self) -> String {
+        // Text keys and integers always print.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }
 
 /// What a fault came to. Ejections are given by time and id, in order.
-fn outcome(fault: &Change, changes: &[Change], ejections: &[(Duration, String)], end: Duration) -> String {
+fn outcome(fault: &Change, changes: &[Change], ejections: &[(Duration, String)], end: Duration) -> Outcome {
     let found = ejections.iter().find(|(at, id)| *at >= fault.at && id == fault.id);
     let next = changes.iter().find(|next| next.id == fault.id && next.at > fault.at);
     let is_in_time = |at: Duration| next.is_none_or(|next| at < next.at + Duration::from_secs(1));
     match found {
-        Some((at, _)) if is_in_time(*at) => format!("ejected after {} ms", (*at - fault.at).as_millis()),
-        None if next.is_none() && end < fault.at + TOLD => "too late to tell".to_owned(),
-        Some(_) | None => "not ejected".to_owned(),
+        Some((at, _)) if is_in_time(*at) => Outcome::Ejected { after_ms: millis(*at - fault.at) },
+        None if next.is_none() && end < fault.at + TOLD => Outcome::TooLateToTell,
+        Some(_) | None => Outcome::NotEjected,
     }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A fault is followed by its ejection within this, or by none.
@@ -148,17 +209,43 @@ mod tests {
     fn a_fault_near_the_end_is_too_late_to_tell_unless_it_was_told() {
         let fault = change(2000, false);
         let of = |ejections: &[(Duration, String)], end| outcome(&fault, &[change(2000, false)], ejections, at(end));
-        assert_eq!(of(&[], 3999), "too late to tell");
-        assert_eq!(of(&[], 4000), "not ejected");
-        assert_eq!(of(&[(at(2300), "app1".to_owned())], 3000), "ejected after 300 ms");
-        assert_eq!(of(&[(at(2300), "app2".to_owned())], 9000), "not ejected");
+        assert_eq!(of(&[], 3999), Outcome::TooLateToTell);
+        assert_eq!(of(&[], 4000), Outcome::NotEjected);
+        assert_eq!(of(&[(at(2300), "app1".to_owned())], 3000), Outcome::Ejected { after_ms: 300 });
+        assert_eq!(of(&[(at(2300), "app2".to_owned())], 9000), Outcome::NotEjected);
     }
 
     #[test]
     fn a_fault_that_was_over_in_time_is_told() {
         let changes = [change(2000, false), change(2500, true)];
         let of = |ejections: &[(Duration, String)], end| outcome(&changes[0], &changes, ejections, at(end));
-        assert_eq!(of(&[], 3000), "not ejected");
-        assert_eq!(of(&[(at(3600), "app1".to_owned())], 9000), "not ejected");
+        assert_eq!(of(&[], 3000), Outcome::NotEjected);
+        assert_eq!(of(&[(at(3600), "app1".to_owned())], 9000), Outcome::NotEjected);
+    }
+
+    #[test]
+    fn a_summary_reads_for_people_and_for_programs() {
+        let fault = |at_ms, outcome| Fault { at_ms, destination: "app1", does: "is dead".to_owned(), outcome };
+        let faults = vec![fault(2000, Outcome::Ejected { after_ms: 24 }), fault(22_000, Outcome::TooLateToTell)];
+        let summary = Summary { requests: 9, get_failures: 0, post_failures: 2, ejections: 1, faults };
+        assert_eq!(
+            summary.text(),
+            "
+summary
+  requests                    9
+  failures the client saw     2 (0 GET, 2 POST: a POST that was sent is never repeated)
+  ejections                   1
+    2.00 s  app1 is dead        ejected after 24 ms
+   22.00 s  app1 is dead        too late to tell
+"
+        );
+        let expected = serde_json::json!({
+            "requests": 9, "get_failures": 0, "post_failures": 2, "ejections": 1,
+            "faults": [
+                {"at_ms": 2000, "destination": "app1", "does": "is dead", "outcome": "ejected", "after_ms": 24},
+                {"at_ms": 22000, "destination": "app1", "does": "is dead", "outcome": "too_late_to_tell"},
+            ],
+        });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&summary.json()).ok(), Some(expected));
     }
 }
