@@ -11,10 +11,11 @@ use end_to_end::process::{Lazaret, get};
 #[test]
 fn clients_that_take_all_descriptors_lock_nobody_out() {
     let destination = Probed::start("one");
+    // One worker lets clients in by their order: the first ones are in.
     let lazaret = Lazaret::start_with_descriptors(
         LIMIT,
         &format!(
-            "routes:\n  all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}\nclusters:\n  app:\n    health_check:\n      \
+            "workers: 1\nroutes:\n  all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}\nclusters:\n  app:\n    health_check:\n      \
              active: {{interval: 200ms, timeout: 1s, path: /health}}\n      passive: {{}}\n    destinations:\n      \
              one: {{address: \"{}\"}}\n",
             destination.url()
