@@ -79,6 +79,7 @@ impl View {
 /// Accepts until the task is aborted. When descriptors run out it waits: trying again at once would only turn.
 pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: I::Listener, cell: Rc<ListenerCell>) {
     let mut spell: Option<Spell> = None;
+    let mut crowd = Crowd::Gone;
     loop {
         let accepted = match &spell {
             None => listener.accept().await,
@@ -94,9 +95,20 @@ pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: 
         match accepted {
             Ok((stream, peer)) => {
                 spell = None;
+                crowd = Crowd::Gone;
                 tokio::task::spawn_local(connection::serve(Rc::clone(&local), Rc::clone(&cell), stream, peer));
             }
             Err(error) if is_of_one_connection(&error) => {}
+            // A crowd at our own limit is load, not a listener that is down: the site must not be withdrawn for it.
+            Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                spell = None;
+                if crowd == Crowd::Gone {
+                    let id = &cell.view().config.id;
+                    tracing::warn!(target: "proxy", listener = %id, "clients have all the descriptors they may have");
+                }
+                crowd = Crowd::There;
+                local.io.sleep(BACK_OFF).await;
+            }
             Err(error) => {
                 let id = &cell.view().config.id;
                 // Once per spell, not once per try.
@@ -109,6 +121,13 @@ pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: 
             }
         }
     }
+}
+
+/// Whether clients are at their limit, so that it is told once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Crowd {
+    Gone,
+    There,
 }
 
 fn view(config: Listener, place: &Rc<Place>) -> Rc<View> {

@@ -38,14 +38,16 @@ impl Descriptors {
         Self { clients: first(traffic / 4 * 3), destinations: first(traffic) }
     }
 
-    /// Whether a client's connection may stay.
+    /// Whether a client's connection may stay. A refusal is [`io::ErrorKind::QuotaExceeded`]: a limit of ours that
+    /// holds, which is not the same as a listener that cannot accept.
     pub(super) fn admit_client(self, socket: &impl AsRawFd) -> io::Result<()> {
-        admit(socket, self.clients)
+        if socket.as_raw_fd() < self.clients { Ok(()) } else { Err(io::ErrorKind::QuotaExceeded.into()) }
     }
 
-    /// Whether a connection to a destination may be made.
+    /// Whether a connection to a destination may be made. A refusal is the error of having no descriptor at all: it is
+    /// ours, and nobody else's fault.
     pub(super) fn admit_destination(self, socket: &impl AsRawFd) -> io::Result<()> {
-        admit(socket, self.destinations)
+        if socket.as_raw_fd() < self.destinations { Ok(()) } else { Err(Errno::EMFILE.into()) }
     }
 }
 
@@ -54,11 +56,6 @@ impl Descriptors {
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { Ok(hard) } else { Ok(soft) }
-}
-
-/// The same error as when there is none at all: it is ours, and nobody else's fault.
-fn admit(socket: &impl AsRawFd, first_refused: RawFd) -> io::Result<()> {
-    if socket.as_raw_fd() < first_refused { Ok(()) } else { Err(Errno::EMFILE.into()) }
 }
 
 /// For the control API, probes and files.
@@ -86,9 +83,10 @@ mod tests {
         }
         let descriptors = Descriptors::below(256);
         assert!(descriptors.admit_client(&Numbered(143)).is_ok());
-        let refused = descriptors.admit_client(&Numbered(144)).map_err(|error| error.raw_os_error());
-        assert_eq!(refused, Err(Some(Errno::EMFILE as i32)));
+        let refused = descriptors.admit_client(&Numbered(144)).map_err(|error| error.kind());
+        assert_eq!(refused, Err(io::ErrorKind::QuotaExceeded));
         assert!(descriptors.admit_destination(&Numbered(191)).is_ok());
-        assert!(descriptors.admit_destination(&Numbered(192)).is_err());
+        let refused = descriptors.admit_destination(&Numbered(192)).map_err(|error| error.raw_os_error());
+        assert_eq!(refused, Err(Some(Errno::EMFILE as i32)));
     }
 }
