@@ -32,7 +32,7 @@ mod resolve;
 pub mod check;
 
 use model::cluster::Compat;
-use model::config::Config;
+use model::config::{Config, Control};
 use model::vip::RhiConfig;
 
 pub use crate::origin::{Origin, Origins};
@@ -42,7 +42,8 @@ pub use crate::report::{Diagnostic, Report, Severity};
 pub use crate::source::Source;
 
 use crate::origin::DefaultsOf;
-use crate::raw::section::{Dialect, Reading};
+use crate::raw::path::Path;
+use crate::raw::section::{Dialect, Reading, Section};
 use crate::raw::{Node, Value};
 
 /// Which format a file is in.
@@ -102,6 +103,27 @@ pub fn load(
     }
     let (origins, warnings) = finish(reading)?;
     Ok(Loaded { config, origins, warnings, source })
+}
+
+/// Where the control API of a process is that runs on an older version of a file, which [`load`] refuses by now. `None`
+/// when the file is no block of keys at all, or when what it says of the control API is wrong itself.
+pub fn control_of(name: &str, bytes: &[u8]) -> Option<Control> {
+    let source = decode(name, bytes).ok()?;
+    let root = match format::json::detect(&source) {
+        FileKind::Yarp => format::json::parse(&source),
+        FileKind::Auto | FileKind::Native => format::yaml::parse(&source),
+    };
+    let root = parsed(&source, root).ok()?;
+    // A YARP file has no such key, and the defaults hold.
+    let mut reading = Reading::new(&source, Dialect::Native, DefaultsOf::Native);
+    let mut section = Section::open(&mut reading, &root, Path::root())?;
+    match section.take(&mut reading, "control") {
+        None => Some(resolve::native::control::default()),
+        Some(field) => {
+            let section = field.section(&mut reading)?;
+            resolve::native::control::places(&mut reading, section)
+        }
+    }
 }
 
 /// Reads an rhi.yaml. Gives the warnings, too.

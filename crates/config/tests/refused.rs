@@ -4,6 +4,7 @@
 mod golden;
 
 use config::{FileKind, PolicyNames, Report, Style, load, load_rhi};
+use model::config::ControlSocket;
 
 fn refused(bytes: &[u8], kind: FileKind) -> Box<Report> {
     match load("lazaret.yaml", bytes, kind, &PolicyNames::default(), None) {
@@ -137,4 +138,19 @@ fn diagnostics_are_plain_data_for_json() {
     assert_eq!(json["position"], serde_json::json!({"line": 2, "column": 7}));
     assert_eq!(json["message"], "unknown key `retri`");
     assert_eq!(json["help"], "did you mean `retry`?");
+}
+
+#[test]
+fn a_refused_file_still_tells_where_the_control_api_is() {
+    let of = |text: &str| config::control_of("lazaret.yaml", text.as_bytes());
+    let broken = "control: { address: 127.0.0.1:9191, socket: /tmp/own.sock, nonsense: 1 }\nwibbel: 1\nroutes: [1]\n";
+    let control = of(broken).unwrap();
+    assert_eq!(control.address.to_string(), "127.0.0.1:9191");
+    assert_eq!(control.socket, ControlSocket::Path("/tmp/own.sock".into()));
+    let silent = of("wibbel: 1\n").unwrap();
+    assert_eq!(silent.address.to_string(), "127.0.0.1:9090");
+    assert!(matches!(silent.socket, ControlSocket::Default(_)));
+    for unreadable in ["", "control: [", "control: 1\n", "control: { address: nowhere }\n", "- 1\n"] {
+        assert_eq!(of(unreadable), None, "{unreadable}");
+    }
 }
