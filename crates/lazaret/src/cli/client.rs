@@ -80,11 +80,16 @@ fn conclude(command: impl AsyncFnOnce() -> Result<u8, Failure>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(std::io::stderr(), "lazaret: {}", failure.text.trim_end());
+            remark(failure.text.trim_end());
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Tells something besides the answer.
+fn remark(text: &str) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(std::io::stderr(), "lazaret: {text}");
 }
 
 /// A document of the API, or its error in words.

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use control::document::event::EventPage;
 use control::routes::change::ReloadDocument;
 
 use super::http::{Answer, Client};
-use super::{Common, Failure, FormatWord, conclude, error_text, print};
+use super::target::Changing;
+use super::{Common, Failure, FormatWord, conclude, error_text, fetch, print};
 
 /// What `reload` is told.
 #[derive(clap::Args)]
@@ -22,12 +24,30 @@ pub(in crate::cli) struct Arguments {
 /// Asks for a reload and waits for its result. Exit code 3 when the configuration is refused.
 pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
     conclude(async || {
-        let (target, configured) = arguments.common.target.for_changing()?;
-        let token = arguments.token_file.as_ref().or(configured.as_ref()).map(read_token).transpose()?;
+        let Changing { target, witness, token_file } =
+            arguments.common.target.for_changing(arguments.token_file.as_ref())?;
+        let token = token_file.as_ref().map(read_token).transpose()?;
         let client = Client::new(target);
+        if let Some(witness) = witness {
+            compare(&client, &Client::new(witness)).await?;
+        }
         let answer = client.ask("POST", "/api/reload", token.as_deref()).await?;
         conclusion(&answer, arguments.common.format)
     })
+}
+
+/// Refuses to go on when the socket that all processes share belongs to another process than the one that is meant.
+async fn compare(shared: &Client, meant: &Client) -> Result<(), Failure> {
+    let page = "/api/transitions?limit=1";
+    let EventPage { instance: found, .. } = fetch(shared, page).await?;
+    let EventPage { instance: expected, .. } = fetch(meant, page).await?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "{shared} belongs to another lazaret (instance {found}; the one at {meant} is {expected}); give this one a \
+         control.socket, or send it SIGHUP"
+    )))
 }
 
 fn read_token(path: &PathBuf) -> Result<String, Failure> {
@@ -61,7 +81,45 @@ fn render(document: &ReloadDocument) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::target::Target;
     use super::*;
+    use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+    use tokio::net::{TcpListener, UnixListener};
+
+    /// Answers one request as a process without events.
+    async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, instance: &str) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let body = format!(r#"{{"instance":"{instance}","revision":0,"lost":false,"events":[]}}"#);
+        let text = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    async fn compared(at_socket: &str, at_address: &str) -> Result<(), Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let unix = UnixListener::bind(&path).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let shared = Client::new(Target::Unix(path));
+        let meant = Client::new(Target::Tcp(tcp.local_addr().unwrap().to_string()));
+        let serve = async {
+            answer(unix.accept().await.unwrap().0, at_socket).await;
+            answer(tcp.accept().await.unwrap().0, at_address).await;
+        };
+        let (result, ()) = tokio::join!(compare(&shared, &meant), serve);
+        result
+    }
+
+    #[tokio::test]
+    async fn the_shared_socket_of_another_process_is_left_alone() {
+        assert_eq!(compared("one", "one").await, Ok(()));
+        let refused = compared("other", "mine").await.unwrap_err();
+        assert_eq!(refused.code, 1);
+        assert!(refused.text.contains("belongs to another lazaret (instance other"), "{refused:?}");
+    }
 
     #[test]
     fn the_exit_code_tells_refused_from_failed() {

@@ -2,7 +2,7 @@
 //! defaults.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use model::config::{Control, ControlSocket};
@@ -56,52 +56,113 @@ impl FromStr for Target {
     }
 }
 
+/// What a command that changes things goes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Changing {
+    /// Where to send the change.
+    pub(super) target: Target,
+    /// The same process by another way, where `target` is a place that all processes share: both must be one.
+    pub(super) witness: Option<Target>,
+    /// Holds the token that admits changes over TCP.
+    pub(super) token_file: Option<PathBuf>,
+}
+
+/// What a configuration says of the control API.
+enum Configured {
+    /// There is no configuration.
+    Absent,
+    Says(Control),
+    /// It is there and tells nothing; why.
+    Unreadable {
+        name: String,
+        why: Failure,
+    },
+}
+
 impl TargetArguments {
     /// Where to read.
     pub(super) fn for_reading(&self) -> Result<Target, Failure> {
         if let Some(target) = &self.control {
             return Ok(target.clone());
         }
-        let configured = self.configured()?.map(|control| control.address.to_string());
-        Ok(Target::Tcp(configured.unwrap_or_else(|| DEFAULT_ADDRESS.to_owned())))
+        Ok(Target::Tcp(match self.configured()? {
+            Configured::Says(control) => control.address.to_string(),
+            Configured::Absent => DEFAULT_ADDRESS.to_owned(),
+            Configured::Unreadable { name, .. } => {
+                let default = DEFAULT_ADDRESS;
+                super::remark(&format!(
+                    "{name} does not read, so the default {default} is asked; name it with --control"
+                ));
+                default.to_owned()
+            }
+        }))
     }
 
-    /// Where to change things, and the token file that goes with it: the socket, or the address where there is none.
-    pub(super) fn for_changing(&self) -> Result<(Target, Option<PathBuf>), Failure> {
+    /// Where to change things: the socket, or the address where there is none. `token_file` is that of the command line.
+    pub(super) fn for_changing(&self, token_file: Option<&PathBuf>) -> Result<Changing, Failure> {
         let configured = self.configured()?;
-        let token_file = configured.as_ref().and_then(|control| control.token_file.clone());
-        if let Some(target) = &self.control {
-            return Ok((target.clone(), token_file));
+        let token_file = token_file.cloned();
+        match (&self.control, configured) {
+            (Some(target), Configured::Says(Control { token_file: configured, .. })) => {
+                Ok(Changing { target: target.clone(), witness: None, token_file: token_file.or(configured) })
+            }
+            (Some(target), Configured::Absent | Configured::Unreadable { .. }) => {
+                Ok(Changing { target: target.clone(), witness: None, token_file })
+            }
+            (None, Configured::Says(control)) => chosen(control, token_file),
+            (None, Configured::Absent) => {
+                let path = PathBuf::from(DEFAULT_SOCKET);
+                if !path.exists() {
+                    return Err(no_socket(&path));
+                }
+                Ok(Changing { target: Target::Unix(path), witness: None, token_file })
+            }
+            // To change a process that was guessed is worse than to change none.
+            (None, Configured::Unreadable { why, .. }) => Err(why),
         }
-        let target = match configured {
-            None => Target::Unix(DEFAULT_SOCKET.into()),
-            Some(Control { socket: ControlSocket::Path(path), .. }) => Target::Unix(path),
-            Some(Control { socket: ControlSocket::Default(path), .. }) if path.exists() || token_file.is_none() => {
-                Target::Unix(path)
-            }
-            Some(Control { socket: ControlSocket::Default(_) | ControlSocket::Off, address, .. }) => {
-                Target::Tcp(address.to_string())
-            }
-        };
-        Ok((target, token_file))
     }
 
-    /// The `control` section of the configuration. A file that was named must be there and hold; one that was only found
-    /// may be broken, for the process may well run on an older one.
-    fn configured(&self) -> Result<Option<Control>, Failure> {
+    /// What the configuration says. One that is named must be there. It may be broken, for the process may well run on
+    /// an older one: then its `control` section is enough.
+    fn configured(&self) -> Result<Configured, Failure> {
         let found = DEFAULT_FILES.iter().map(PathBuf::from).find(|path| path.exists());
-        let Some(path) = self.config.clone().or(found) else { return Ok(None) };
+        let Some(path) = self.config.clone().or(found) else { return Ok(Configured::Absent) };
         let name = path.display().to_string();
-        let loaded = fs::read(&path).map_err(|error| Failure::refused(format!("{name}: {error}"))).and_then(|bytes| {
-            config::load(&name, &bytes, config::FileKind::Auto, &config::PolicyNames::default(), None)
-                .map_err(|report| Failure::refused(report.render(config::Style::Plain)))
-        });
-        match loaded {
-            Ok(loaded) => Ok(Some(loaded.config.control)),
-            Err(failure) if self.config.is_some() => Err(failure),
-            Err(_) => Ok(None),
-        }
+        let bytes = match fs::read(&path).map_err(|error| Failure::refused(format!("{name}: {error}"))) {
+            Ok(bytes) => bytes,
+            Err(why) if self.config.is_some() => return Err(why),
+            Err(why) => return Ok(Configured::Unreadable { name, why }),
+        };
+        let report = match config::load(&name, &bytes, config::FileKind::Auto, &config::PolicyNames::default(), None) {
+            Ok(loaded) => return Ok(Configured::Says(loaded.config.control)),
+            Err(report) => report,
+        };
+        Ok(config::control_of(&name, &bytes).map_or_else(
+            || Configured::Unreadable { name, why: Failure::refused(report.render(config::Style::Plain)) },
+            Configured::Says,
+        ))
     }
+}
+
+/// The way to the process of a configuration.
+fn chosen(control: Control, token_file: Option<PathBuf>) -> Result<Changing, Failure> {
+    let address = Target::Tcp(control.address.to_string());
+    let token_file = token_file.or(control.token_file);
+    match control.socket {
+        ControlSocket::Path(path) => Ok(Changing { target: Target::Unix(path), witness: None, token_file }),
+        ControlSocket::Default(path) if path.exists() => {
+            Ok(Changing { target: Target::Unix(path), witness: Some(address), token_file })
+        }
+        ControlSocket::Default(path) if token_file.is_none() => Err(no_socket(&path)),
+        ControlSocket::Default(_) | ControlSocket::Off => Ok(Changing { target: address, witness: None, token_file }),
+    }
+}
+
+fn no_socket(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::unreachable(format!(
+        "{path} does not exist; set control.socket (for example ./control.sock), or send SIGHUP to the process"
+    ))
 }
 
 #[cfg(test)]
@@ -121,9 +182,55 @@ mod tests {
         }
     }
 
+    fn arguments(config: &Path) -> TargetArguments {
+        TargetArguments { control: None, config: Some(config.to_owned()) }
+    }
+
     #[test]
     fn a_named_configuration_must_be_there() {
-        let arguments = TargetArguments { control: None, config: Some("/nonexistent/lazaret.yaml".into()) };
-        assert_eq!(arguments.for_reading().unwrap_err().code, 3);
+        assert_eq!(arguments(Path::new("/nonexistent/lazaret.yaml")).for_reading().unwrap_err().code, 3);
+    }
+
+    #[test]
+    fn a_broken_configuration_still_tells_which_process_is_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("own.yaml");
+        fs::write(&file, "control: { address: 127.0.0.1:9191, socket: /tmp/own.sock }\nwibbel: 1\n").unwrap();
+        assert_eq!(arguments(&file).for_reading().unwrap(), Target::Tcp("127.0.0.1:9191".to_owned()));
+        let target = Target::Unix("/tmp/own.sock".into());
+        assert_eq!(arguments(&file).for_changing(None).unwrap(), Changing { target, witness: None, token_file: None });
+    }
+
+    #[test]
+    fn a_configuration_that_tells_nothing_is_read_at_the_default_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("own.yaml");
+        fs::write(&file, "control: [\n").unwrap();
+        assert_eq!(arguments(&file).for_reading().unwrap(), Target::Tcp(DEFAULT_ADDRESS.to_owned()));
+        assert_eq!(arguments(&file).for_changing(None).unwrap_err().code, 3);
+    }
+
+    #[test]
+    fn the_socket_all_processes_share_wants_a_witness() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let control = Control {
+            address: "127.0.0.1:9191".parse().unwrap(),
+            socket: ControlSocket::Default(path.clone()),
+            users: Vec::new(),
+            token_file: None,
+        };
+        let missing = chosen(control.clone(), None).unwrap_err();
+        assert_eq!(missing.code, 4);
+        assert!(
+            missing.text.contains("set control.socket (for example ./control.sock), or send SIGHUP"),
+            "{missing:?}"
+        );
+        let address = Target::Tcp("127.0.0.1:9191".to_owned());
+        let by_token = chosen(control.clone(), Some("token".into())).unwrap();
+        assert_eq!((by_token.target, by_token.witness), (address.clone(), None));
+        fs::write(&path, "").unwrap();
+        let shared = chosen(control, None).unwrap();
+        assert_eq!((shared.target, shared.witness), (Target::Unix(path), Some(address)));
     }
 }
