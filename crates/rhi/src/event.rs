@@ -191,7 +191,12 @@ impl fmt::Display for Event {
             Self::Running { found } if found.is_empty() => f.write_str("first cycle complete, no VIP was up"),
             Self::Running { found } => write!(f, "first cycle complete, found up: {}", list(found)),
             Self::Decided { address, description, wanted, because } => {
-                write!(f, "VIP {address}{} is {}: {because}", bracketed(description), wanted.word())
+                // A decision alone puts nothing on the interface; `added` tells when it stands there.
+                let verb = match wanted {
+                    Wanted::Announced => "is to be",
+                    Wanted::Withdrawn => "is",
+                };
+                write!(f, "VIP {address}{} {verb} {}: {because}", bracketed(description), wanted.word())
             }
             Self::Standing { upstream, standing: Standing::Healthy { counting, of } } => {
                 write!(f, "{upstream}: {counting} of {of} nodes are healthy")
