@@ -1,4 +1,4 @@
-//! The description against the router and against what is really written. `LAZARET_UPDATE=1` writes the file anew.
+//! The description against the router and against what is really written. `UPDATE=1` writes the file anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -11,11 +11,11 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/openapi.js
 #[test]
 fn the_checked_in_file_is_the_description() {
     let text = format!("{}\n", serde_json::to_string_pretty(&control::openapi::description()).unwrap());
-    if std::env::var_os("LAZARET_UPDATE").is_some() {
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
         std::fs::write(FILE, &text).unwrap();
     }
     let file = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(file == text, "schema/openapi.json differs; run with LAZARET_UPDATE=1 to write it anew");
+    assert!(file == text, "schema/openapi.json differs; run with UPDATE=1 to write it anew");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Golden files: cases of an input and what is drawn of it, one after the other in one text file.
 //!
-//! A case is `=== its name`, the input, a line `---`, and the expected text. `UPDATE_GOLDEN=1` writes what is drawn now.
+//! A case is `=== its name`, the input, a line `---`, and the expected text. `UPDATE=1` writes what is drawn now.
 
 #![allow(clippy::disallowed_methods)] // Golden files are read and written by the test alone.
 
@@ -23,7 +23,7 @@ pub fn check(file: &str, draw: impl Fn(&str, &str) -> String) {
         }
         write!(written, "=== {name}\n{input}\n---\n{}\n\n", drawn.trim_end()).unwrap();
     }
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
         std::fs::write(&path, written.trim_end().to_owned() + "\n").unwrap();
     } else {
         assert!(wrong.is_empty(), "{} of {path} differ:\n{}", wrong.len(), wrong.join("\n"));
