@@ -10,8 +10,8 @@ use model::random::Random;
 
 use crate::candidates::{Candidates, Loads};
 
-/// A balancing policy registered in code. Called once for each attempt, on a worker's thread: it must neither wait nor
-/// lock. With one candidate it is not asked.
+/// A balancing policy registered in code (`lazaret::Builder::load_balancing_policy`). Called once for each attempt, on a
+/// worker's thread: it must neither wait nor lock. With one candidate it is not asked.
 pub trait Policy: Send + Sync {
     /// One of the candidates; `None` counts as "none available".
     fn pick(&self, candidates: &Candidates<'_>, loads: &dyn Loads, random: &mut Random) -> Option<DestinationIndex>;

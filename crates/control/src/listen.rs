@@ -30,7 +30,7 @@ pub struct UnixSocket {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// On TCP.
-    #[error("control.address {address}: {source}")]
+    #[error("control.address {address}: {source}{}", taken(source))]
     Tcp {
         /// Where.
         address: SocketAddr,
@@ -45,6 +45,15 @@ pub enum BindError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// The likely cause, where it is one that words help with.
+fn taken(source: &io::Error) -> &'static str {
+    if source.kind() == io::ErrorKind::AddrInUse {
+        " (another lazaret, or another program? set control.address)"
+    } else {
+        ""
+    }
 }
 
 impl Listeners {
@@ -105,5 +114,20 @@ impl Drop for UnixSocket {
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_taken_address_names_the_likely_cause() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let control = Control { address, socket: ControlSocket::Off, users: Vec::new(), token_file: None };
+        let error = Listeners::bind(&control).err().unwrap().to_string();
+        assert!(error.contains("another lazaret, or another program? set control.address"), "{error}");
     }
 }

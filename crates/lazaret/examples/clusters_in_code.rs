@@ -83,9 +83,12 @@ pub fn build() -> Builder {
         .cluster(available())
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, clippy::print_stdout)]
 fn main() -> Result<(), lazaret::Error> {
     let running = build().build()?.start()?;
+    if let Some(address) = running.address("web") {
+        println!("listening on http://{address}/, control API on http://{}/", running.control_address());
+    }
     running.wait();
     Ok(())
 }

@@ -14,9 +14,12 @@ pub fn build() -> Builder {
     })
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, clippy::print_stdout)]
 fn main() -> Result<(), lazaret::Error> {
     let running = build().listener("web", "127.0.0.1:0").build()?.start()?;
+    if let Some(address) = running.address("web") {
+        println!("listening on http://{address}/, control API on http://{}/", running.control_address());
+    }
     running.wait();
     Ok(())
 }

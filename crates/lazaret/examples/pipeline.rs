@@ -18,10 +18,13 @@ pub fn build(pipeline: Pipeline) -> Builder {
     )
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, clippy::print_stdout)]
 fn main() -> Result<(), lazaret::Error> {
     let pipeline = Pipeline::new().affinity_lookup().load_balancing().affinity_setting().passive_health_checks();
     let running = build(pipeline).build()?.start()?;
+    if let Some(address) = running.address("web") {
+        println!("listening on http://{address}/, control API on http://{}/", running.control_address());
+    }
     running.wait();
     Ok(())
 }

@@ -34,9 +34,12 @@ pub fn build(address: &str) -> Builder {
         })
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, clippy::print_stdout)]
 fn main() -> Result<(), lazaret::Error> {
     let running = build("http://127.0.0.1:8000/").build()?.start()?;
+    if let Some(address) = running.address("web") {
+        println!("listening on http://{address}/, control API on http://{}/", running.control_address());
+    }
     running.wait();
     Ok(())
 }

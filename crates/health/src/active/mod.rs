@@ -19,7 +19,8 @@ pub use consecutive_failures::ConsecutiveFailures;
 use crate::destination::DestinationState;
 use crate::registry::Registry;
 
-/// Judges probes. Write one, register it under a name ([`crate::Registry::active`]), and name it as a cluster's policy.
+/// Judges probes. Write one, register it under a name (`lazaret::Builder::active_policy`, which is
+/// [`crate::Registry::active`] here), and name it as a cluster's policy.
 pub trait ActivePolicy: Debug + Send {
     /// Its name, as events show it.
     fn name(&self) -> &str;

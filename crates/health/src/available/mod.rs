@@ -19,8 +19,8 @@ pub use panic_threshold::PanicThreshold;
 
 use crate::registry::Registry;
 
-/// Chooses who may serve. Write one, register it under a name ([`Registry::available`]), and name it as a cluster's
-/// `available_destinations_policy`.
+/// Chooses who may serve. Write one, register it under a name (`lazaret::Builder::available_policy`, which is
+/// [`Registry::available`] here), and name it as a cluster's `available_destinations_policy`.
 pub trait AvailablePolicy: Debug + Send {
     /// Chooses among the candidates. No side effects: the same candidates must give the same selection.
     fn select(&self, cluster: &Candidates<'_>) -> Selection;

@@ -29,8 +29,8 @@ pub(crate) use transport_failure_rate::DEFAULT_REACTIVATION;
 pub use transport_failure_rate::WindowedFailureRate;
 pub use transport_failure_rate_yarp::YarpFailureRate;
 
-/// Judges the outcomes of one destination. Write one, register it under a name ([`crate::Registry::passive`]), and list
-/// it among a cluster's passive policies.
+/// Judges the outcomes of one destination. Write one, register it under a name (`lazaret::Builder::passive_policy`, which
+/// is [`crate::Registry::passive`] here), and list it among a cluster's passive policies.
 ///
 /// Except under `compat`, outcomes of requests that were picked before the latest ejection (or within 10 ms after it,
 /// before every worker knew) are not shown: they say nothing new, so late answers can neither prolong an ejection nor end
