@@ -116,7 +116,10 @@ async fn a_destination_is_found_by_its_encoded_id() {
     assert_eq!((&page["recent"][0]["to"], &page["recent"][0]["cause"]), (&json!("unhealthy"), &json!("probe")));
     let counts = ["total", "healthy", "available"].map(|key| page["cluster"][key].clone());
     assert_eq!(counts, [2, 0, 1], "those of the whole cluster");
-    assert_eq!(served.get("/api/destinations/api/z").await.status, 404);
+    let missing = served.get("/api/destinations/api/z").await;
+    assert_eq!(missing.status, 404);
+    let words = missing.json()["error_msg"].as_str().unwrap_or_default().to_owned();
+    assert!(words.starts_with("destination z not found in cluster api; there are: a"), "{words}");
     assert_eq!(served.get("/api/destinations/z/a").await.status, 404);
 }
 

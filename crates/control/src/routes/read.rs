@@ -18,6 +18,8 @@ const PAGE: u64 = 100;
 const LARGEST_PAGE: u64 = 1000;
 /// Events on a destination's page.
 const RECENT: usize = 20;
+/// Destinations that the answer about an unknown one names.
+const MOST_NAMED: usize = 20;
 
 pub(super) async fn clusters(State(context): Shared) -> Response {
     json(StatusCode::OK, &ClustersDocument::new(&context, &context.process.published(), &clock(&context)))
@@ -34,10 +36,14 @@ pub(super) async fn destination(State(context): Shared, uri: Uri) -> Result<Resp
         .find(|health| health.id.as_str() == cluster)
         .ok_or_else(|| Failure::new(StatusCode::NOT_FOUND, format!("cluster {cluster} not found")))?;
     let mut document = ClusterDocument::new(&context, &published, health, &clock(&context));
-    document.destinations.retain(|destination| destination.id == id);
-    if document.destinations.is_empty() {
-        return Err(Failure::new(StatusCode::NOT_FOUND, format!("destination {id} not found in cluster {cluster}")));
+    if !document.destinations.iter().any(|destination| destination.id == id) {
+        let known: Vec<&str> = document.destinations.iter().take(MOST_NAMED).map(|one| one.id.as_str()).collect();
+        let more = if document.destinations.len() > MOST_NAMED { ", ..." } else { "" };
+        let known = known.join(", ");
+        let what = format!("destination {id} not found in cluster {cluster}; there are: {known}{more}");
+        return Err(Failure::new(StatusCode::NOT_FOUND, what));
     }
+    document.destinations.retain(|destination| destination.id == id);
     let page = DestinationPage {
         instance: context.instance.as_str().to_owned(),
         revision: published.health.revision.0,
