@@ -62,7 +62,10 @@ fn a_mistake_on_an_endless_line_is_placed_in_words() {
     let many: String = (0..2_000).map(|n| format!("c{n}: {{}}, ")).collect();
     let report = refused(format!("{{clusters: {{{many}}}, wibbel: 1}}").as_bytes(), FileKind::Native);
     let drawn = report.render(Style::Plain);
-    assert!(drawn.contains("--> lazaret.yaml:1:20906") && drawn.contains("`wibbel`: not known in the root"), "{drawn}");
+    assert!(
+        drawn.contains("--> lazaret.yaml:1:20906") && drawn.contains("`wibbel`: not known at the top of the file"),
+        "{drawn}"
+    );
 }
 
 #[test]

@@ -10,11 +10,12 @@ use std::time::Duration;
 use model::cluster::Compat;
 use model::event::{Cause, EventKind, Evidence, Transition};
 use model::health::{CheckKind, Health};
+use model::passive::DEFAULT_REACTIVATION;
 
 use crate::cluster::ClusterState;
 use crate::destination::DestinationState;
 use crate::effects::Effects;
-use crate::passive::{DEFAULT_REACTIVATION, Verdict};
+use crate::passive::Verdict;
 use crate::timers::TimerKey;
 
 /// Writes an active value.

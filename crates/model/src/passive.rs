@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Compat;
 use crate::id::PolicyName;
 
+/// From ejection to Unknown where neither the cluster nor the policy says otherwise.
+pub const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);
+
 /// The passive check of a cluster. Present means on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassiveCheck {
@@ -42,6 +45,19 @@ pub enum PassivePolicy {
     MaxFails(MaxFails),
     /// One registered in code.
     Custom(PolicyName),
+}
+
+impl PassivePolicy {
+    /// How long its ejections last where the cluster does not say. `None`: [`DEFAULT_REACTIVATION`] unless the policy
+    /// registered in code says otherwise with each verdict.
+    pub fn own_ejection_period(&self, compat: Compat) -> Option<Duration> {
+        match (self, compat) {
+            (Self::TransportFailureRate(options), Compat::Yarp) => Some(DEFAULT_REACTIVATION.max(options.window)),
+            (Self::TransportFailureRate(_), Compat::None | Compat::Nginx) => Some(DEFAULT_REACTIVATION),
+            (Self::MaxFails(options), _) => Some(options.fail_timeout),
+            (Self::Custom(_), _) => None,
+        }
+    }
 }
 
 /// Options of `TransportFailureRate`. Defaults are the YARP documentation's.

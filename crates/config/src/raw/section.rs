@@ -209,11 +209,12 @@ impl<'n> Section<'n> {
         let left = self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(entry, _)| entry);
         for entry in left {
             let message = format!("unknown key `{}`", entry.key);
-            let place = if self.path.is_root() { "the root".to_owned() } else { format!("`{}`", self.path) };
+            let place =
+                if self.path.is_root() { "at the top of the file".to_owned() } else { format!("in `{}`", self.path) };
             let help = suggest::did_you_mean(&entry.key, self.known.iter().copied());
             let diagnostic = match r.dialect {
                 Dialect::Native | Dialect::Rhi => {
-                    Diagnostic::error(message).label(format!("not known in {place}")).help(self.list_known())
+                    Diagnostic::error(message).label(format!("not known {place}")).help(self.list_known())
                 }
                 Dialect::Yarp => Diagnostic::warning(message).label("has no effect"),
             };

@@ -25,7 +25,6 @@ use crate::registry::Registry;
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
 pub use settings::PassiveSettings;
-pub(crate) use transport_failure_rate::DEFAULT_REACTIVATION;
 pub use transport_failure_rate::WindowedFailureRate;
 pub use transport_failure_rate_yarp::YarpFailureRate;
 

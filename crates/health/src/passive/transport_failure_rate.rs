@@ -10,7 +10,6 @@
 //! The policy of this name under `compat: yarp` is [`super::YarpFailureRate`].
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use model::event::Evidence;
 use model::health::Health;
@@ -125,6 +124,3 @@ pub(super) fn first_success(destination: &PassiveState, ok: u64) -> Option<Verdi
 }
 
 const N_BUCKETS: u64 = 60;
-
-/// A reactivation period when neither the cluster nor the policy has one.
-pub(crate) const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);

@@ -17,10 +17,9 @@ use std::time::Duration;
 use model::event::Evidence;
 use model::health::Health;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
-use model::passive::{PassivePolicy as Options, TransportFailureRate};
+use model::passive::{DEFAULT_REACTIVATION, PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
 
-use super::transport_failure_rate::DEFAULT_REACTIVATION;
 use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 

@@ -33,7 +33,7 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
         None => w.value("session_affinity", "null".to_owned()),
         Some(session) => w.block("session_affinity", |w| affinity(w, session)),
     }
-    w.block("health_check", |w| health::write(w, &cluster.health_check, &facts));
+    w.block("health_check", |w| health::write(w, &cluster.health_check, &facts, cluster.compat));
     w.block("retry", |w| retry(w, &cluster.retry));
     let timeouts = &cluster.timeouts;
     w.block("timeouts", |w| {

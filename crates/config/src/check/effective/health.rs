@@ -2,15 +2,15 @@
 
 use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRound, ProbeStart};
 use model::available::AvailablePolicy;
-use model::cluster::HealthCheck;
-use model::passive::{PassiveCheck, PassivePolicy};
+use model::cluster::{Compat, HealthCheck};
+use model::passive::{DEFAULT_REACTIVATION, PassiveCheck, PassivePolicy};
 
 use super::{Writer, list, optional, quoted, span};
 use crate::check::facts::ClusterFacts;
 use crate::timespan;
 
 /// Writes the checks of a cluster.
-pub fn write(w: &mut Writer<'_>, check: &HealthCheck, facts: &ClusterFacts) {
+pub fn write(w: &mut Writer<'_>, check: &HealthCheck, facts: &ClusterFacts, compat: Compat) {
     w.value(
         "available_destinations_policy",
         match &check.available_destinations_policy {
@@ -28,7 +28,7 @@ pub fn write(w: &mut Writer<'_>, check: &HealthCheck, facts: &ClusterFacts) {
     }
     match &check.passive {
         None => w.block("passive", |w| w.value("enabled", "false".to_owned())),
-        Some(check) => w.block("passive", |w| passive(w, check)),
+        Some(check) => w.block("passive", |w| passive(w, check, compat)),
     }
 }
 
@@ -80,7 +80,7 @@ fn active(w: &mut Writer<'_>, check: &ActiveCheck, facts: &ClusterFacts) {
     w.value("healthy_threshold", request.healthy_threshold.to_string());
 }
 
-fn passive(w: &mut Writer<'_>, check: &PassiveCheck) {
+fn passive(w: &mut Writer<'_>, check: &PassiveCheck, compat: Compat) {
     w.block("policies", |w| {
         w.depth -= 1;
         for policy in &check.policies {
@@ -101,5 +101,29 @@ fn passive(w: &mut Writer<'_>, check: &PassiveCheck) {
         }
         w.depth += 1;
     });
+    if check.reactivation_period.is_none() {
+        let own: Vec<_> = check.policies.iter().map(|policy| own_period(policy, compat)).collect();
+        match own.as_slice() {
+            [] => {}
+            [(_, first), rest @ ..] if rest.iter().all(|(_, period)| period == first) => {
+                w.comment(&format!("the policy's own: {first}"));
+            }
+            several => {
+                let each: Vec<_> = several.iter().map(|(name, period)| format!("{name} {period}")).collect();
+                w.comment(&format!("the policies' own: {}", each.join(", ")));
+            }
+        }
+    }
     w.value("reactivation_period", span(check.reactivation_period));
+}
+
+/// A policy and how long its ejections last when the cluster does not say.
+fn own_period(policy: &PassivePolicy, compat: Compat) -> (&str, String) {
+    let name = match policy {
+        PassivePolicy::TransportFailureRate(_) => "TransportFailureRate",
+        PassivePolicy::MaxFails(_) => "MaxFails",
+        PassivePolicy::Custom(name) => name.as_str(),
+    };
+    let unless_told = || format!("{} unless its verdict says otherwise", timespan::format(DEFAULT_REACTIVATION));
+    (name, policy.own_ejection_period(compat).map_or_else(unless_told, timespan::format))
 }
