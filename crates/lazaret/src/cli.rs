@@ -15,9 +15,19 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use model::cluster::Compat;
 
+/// What the end of the program says.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed while running
+  2  usage: the command line is wrong
+  3  the configuration is refused
+  4  the control API cannot be reached
+  5  `status`: a cluster has no healthy destination";
+
 /// Health-first L7 load balancer.
 #[derive(Parser)]
-#[command(name = "lazaret", version, about, long_about = None, disable_help_subcommand = true)]
+#[command(name = "lazaret", version, about, long_about = None, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Line {
     #[command(subcommand)]
     command: Command,
@@ -126,4 +136,20 @@ fn complain(text: &(impl std::fmt::Display + ?Sized)) {
 /// Writes to standard output; a reader that has gone (`| head`) is no failure.
 fn say(text: &str) {
     let _ = write!(std::io::stdout(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_the_documentation() {
+        let documented = include_str!("../../../docs/operations.md");
+        let help = Line::command().render_help().to_string();
+        for line in EXIT_CODES.lines().skip(1) {
+            assert!(help.contains(line), "{line}");
+            let row = line.trim_start().split_once("  ").map(|(code, meaning)| format!("| {code} | {meaning} |"));
+            assert!(row.as_ref().is_some_and(|row| documented.contains(row)), "{row:?}");
+        }
+    }
 }

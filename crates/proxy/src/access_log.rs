@@ -72,3 +72,43 @@ impl Line<'_> {
 pub(crate) fn millis(span: Duration) -> f64 {
     span.as_micros() as f64 / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_field_stands_in_the_documentation() {
+        let attempt = AttemptLine { destination: String::new(), outcome: "", status: None, ms: 0.0, reused: false };
+        let line = Line {
+            at: String::new(),
+            listener: "",
+            client: String::new(),
+            route: None,
+            cluster: None,
+            method: "",
+            host: "",
+            path: "",
+            status: 0,
+            reason: "",
+            bytes_in: 0,
+            bytes_out: 0,
+            ms: 0.0,
+            attempts: &[attempt],
+            retry_denied: None,
+        };
+        let section = include_str!("../../../docs/operations.md").split("## Access log").nth(1).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let documented = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+        let mut documented: Vec<_> =
+            documented.flat_map(|names| names.split(", ")).map(|name| name.trim_matches('`').to_owned()).collect();
+        let written: serde_json::Value = serde_json::from_slice(&line.to_bytes()).unwrap();
+        let fields = written.as_object().unwrap().keys().cloned();
+        let of_attempts = written["attempts"][0].as_object().unwrap().keys().map(|name| format!("attempts[].{name}"));
+        let mut written: Vec<_> = fields.chain(of_attempts).collect();
+        documented.sort();
+        written.sort();
+        assert_eq!(documented, written);
+    }
+}
