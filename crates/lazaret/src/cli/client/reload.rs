@@ -39,7 +39,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
 /// Refuses to go on when the socket that all processes share belongs to another process than the one that is meant.
 async fn compare(shared: &Client, meant: &Client) -> Result<(), Failure> {
     let page = "/api/transitions?limit=1";
-    let EventPage { instance: found, .. } = fetch(shared, page).await?;
+    let EventPage { instance: found, .. } = fetch(shared, page).await.map_err(|failure| Failure {
+        text: failure.text + "; set control.socket (for example ./control.sock), or send SIGHUP to the process",
+        ..failure
+    })?;
     let EventPage { instance: expected, .. } = fetch(meant, page).await?;
     if found == expected {
         return Ok(());
@@ -119,6 +122,17 @@ mod tests {
         let refused = compared("other", "mine").await.unwrap_err();
         assert_eq!(refused.code, 1);
         assert!(refused.text.contains("belongs to another lazaret (instance other"), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn a_shared_socket_that_nobody_serves_tells_what_else_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        let (shared, meant) = (Client::new(Target::Unix(path)), Client::new(Target::Tcp("127.0.0.1:1".to_owned())));
+        let failure = compare(&shared, &meant).await.unwrap_err();
+        assert_eq!(failure.code, 4);
+        assert!(failure.text.contains("set control.socket"), "{failure:?}");
     }
 
     #[test]
