@@ -88,3 +88,17 @@ fn the_worst_detection_time_follows_from_the_schedule() {
     // The interval is shorter than the confirm interval.
     assert_eq!(of("{interval: 100ms, timeout: 50ms}").refused, Duration::from_millis(105 + 105));
 }
+
+#[test]
+fn an_ejection_period_that_nobody_set_is_told() {
+    let written = |compat: &str, passive: &str| {
+        let destinations = "destinations: { a: { address: \"http://10.0.0.1/\" } }";
+        let cluster = format!("compat: {compat}, health_check: {{ passive: {{ {passive} }} }}, {destinations}");
+        check::text(&read("lazaret.yaml", &format!("clusters: {{ app: {{ {cluster} }} }}\n")))
+    };
+    let long = "policies: [{ name: TransportFailureRate, window: 5m }]";
+    assert!(written("none", long).contains("# the policy's own: 1m\n"), "{}", written("none", long));
+    assert!(written("yarp", long).contains("# the policy's own: 5m\n"), "{}", written("yarp", long));
+    let set = written("none", "policies: [TransportFailureRate], reactivation_period: 2m");
+    assert!(!set.contains("own:"), "{set}");
+}
