@@ -97,6 +97,9 @@ fn a_connection_that_ends_after_each_answer_shows_to_no_client() {
     lazaret.wait_until("every request has its line", || lazaret.access_log().len() >= modes.len() * total / 50 * 50);
     let most = lazaret.access_log().iter().map(attempts).max();
     assert!(most <= Some(2), "a request was sent again more than once: {most:?} attempts");
+    let resent = lazaret.access_log().iter().filter(|line| attempts(line) == 2).count();
+    let counted = lazaret.metric("lazaret_stale_connections_total", &["reason=\""]);
+    assert_eq!(counted, resent as f64, "each stale connection is counted once, with how it ended");
     for outcome in ["conn_fail", "app_fail", "timeout", "cut"] {
         assert_eq!(lazaret.metric("lazaret_attempts_total", &[&format!("outcome=\"{outcome}\"")]), 0.0, "{outcome}");
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use exchange::{Exchange, Report, Snapshot};
 use http1::request::Request;
 use io::Io;
+use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 
 use crate::access_log::{AttemptLine, Line, millis};
@@ -65,7 +66,13 @@ impl Record {
             if self.tries > 0 {
                 local.metrics.retry(&cluster.id);
             }
-            local.metrics.attempt(&cluster.id, &destination.id, report.outcome.class);
+            let outcome = &report.outcome;
+            local.metrics.attempt(&cluster.id, &destination.id, outcome.class);
+            if let (true, OutcomeClass::Neutral, Some(how @ (FailureKind::Closed | FailureKind::Reset))) =
+                (reused, outcome.class, outcome.failure)
+            {
+                local.metrics.stale_connection(&cluster.id, &destination.id, how);
+            }
         }
         self.tries += 1;
         if local.access_log.is_some() {

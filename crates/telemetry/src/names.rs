@@ -26,6 +26,9 @@ pub const REQUESTS: Name = name(
 );
 /// Counter. Labels: cluster, destination, outcome.
 pub const ATTEMPTS: Name = name("lazaret_attempts", "Attempts at destinations by outcome class");
+/// Counter. Labels: cluster, destination, reason (`closed`, `reset`).
+pub const STALE_CONNECTIONS: Name =
+    name("lazaret_stale_connections", "Pooled connections that ended before any byte of an answer, by how they ended");
 /// Counter. Labels: cluster.
 pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of an exchange");
 /// Counter. Labels: cluster, reason.
@@ -92,6 +95,7 @@ pub const ALL: &[Name] = &[
     BUILD_INFO,
     REQUESTS,
     ATTEMPTS,
+    STALE_CONNECTIONS,
     RETRIES,
     RETRY_DENIED,
     PROBES,

@@ -103,6 +103,11 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
                     page.add(names::ATTEMPTS, Kind::Counter, labels, *sum as f64);
                 }
             }
+            for ((destination, how), sum) in &counts.stale {
+                let labels =
+                    vec![cluster(), ("destination", destination.to_string()), ("reason", how.as_str().to_owned())];
+                page.add(names::STALE_CONNECTIONS, Kind::Counter, labels, *sum as f64);
+            }
             if counts.retries > 0 {
                 page.add(names::RETRIES, Kind::Counter, vec![cluster()], counts.retries as f64);
             }

@@ -8,7 +8,7 @@ use model::available::Because;
 use model::event::{Cause, Evidence};
 use model::health::{HealthPair, Switch};
 use model::id::{ClusterId, DestinationId, Revision, Slot};
-use model::outcome::OutcomeClass;
+use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 use model::view::{ClusterHealth, Counter, DestinationHealth, HealthView, NodeStatus};
 
@@ -61,6 +61,7 @@ fn sums_of_workers_come_together() {
         worker.request(Some(&cluster), 204, "");
         worker.request(None, 404, "no_route");
         worker.attempt(&cluster, &a, OutcomeClass::ConnFail);
+        worker.stale_connection(&cluster, &a, FailureKind::Closed);
         worker.retry(&cluster);
         worker.retry_denied(&cluster, "budget");
     }
@@ -68,6 +69,7 @@ fn sums_of_workers_come_together() {
     has(&text, r#"lazaret_requests_total{cluster="api",status="2xx",reason=""} 2"#);
     has(&text, r#"lazaret_requests_total{cluster="",status="4xx",reason="no_route"} 2"#);
     has(&text, r#"lazaret_attempts_total{cluster="api",destination="a",outcome="conn_fail"} 2"#);
+    has(&text, r#"lazaret_stale_connections_total{cluster="api",destination="a",reason="closed"} 2"#);
     has(&text, r#"lazaret_retries_total{cluster="api"} 2"#);
     has(&text, r#"lazaret_retry_denied_total{cluster="api",reason="budget"} 2"#);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use model::id::{ClusterId, DestinationId};
-use model::outcome::OutcomeClass;
+use model::outcome::{FailureKind, OutcomeClass};
 
 use super::lock;
 
@@ -27,6 +27,8 @@ pub(super) struct ClusterCounts {
     pub(super) requests: BTreeMap<(u16, &'static str), u64>,
     /// By destination, then by [`OutcomeClass::code`].
     pub(super) attempts: BTreeMap<DestinationId, [u64; OutcomeClass::ALL.len()]>,
+    /// By destination and how the connection ended.
+    pub(super) stale: BTreeMap<(DestinationId, FailureKind), u64>,
     pub(super) retries: u64,
     pub(super) retry_denied: BTreeMap<&'static str, u64>,
 }
@@ -51,6 +53,11 @@ impl WorkerMetrics {
         });
     }
 
+    /// A pooled connection had ended before any byte of an answer; `how`: closed or reset.
+    pub fn stale_connection(&self, cluster: &ClusterId, destination: &DestinationId, how: FailureKind) {
+        self.count(Some(cluster), |counts| *counts.stale.entry((destination.clone(), how)).or_default() += 1);
+    }
+
     /// One more attempt began in an exchange that had one before.
     pub fn retry(&self, cluster: &ClusterId) {
         self.count(Some(cluster), |counts| counts.retries += 1);
@@ -70,6 +77,7 @@ impl WorkerMetrics {
         let mut counts = lock(&self.0);
         counts.clusters.retain(|cluster, counts| {
             counts.attempts.retain(|destination, _| keep(cluster, Some(destination)));
+            counts.stale.retain(|(destination, _), _| keep(cluster, Some(destination)));
             keep(cluster, None)
         });
         visit(None, &counts.unplaced);
