@@ -46,8 +46,8 @@ pub use crate::cell::Current;
 pub use crate::event::Ended;
 pub use crate::gate::GateGuard;
 pub use crate::reader::{Drained, Reader};
-pub use crate::shared::Trend;
 pub use crate::worker::{InFlight, Worker};
+pub use model::outcome::Trend;
 
 use crate::cell::SnapshotCell;
 use crate::shared::Shared;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
 use model::id::Slot;
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Trend};
 use model::time::Timestamp;
 
 use crate::budget::Budget;
@@ -96,15 +96,6 @@ impl Shared {
     fn records(&self, slot: Slot) -> impl Iterator<Item = &Record> {
         self.workers.iter().filter_map(move |state| state.records.get(slot.0))
     }
-}
-
-/// How a destination's recent attempts went, all workers together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trend {
-    /// Well enough, or nothing is known.
-    Steady,
-    /// Most of them failed.
-    Failing,
 }
 
 /// What one worker writes.

@@ -213,3 +213,12 @@ pub struct Outcome {
     /// The client was gone when it ended.
     pub client_gone: bool,
 }
+
+/// How a destination's recent attempts went, all workers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trend {
+    /// Well enough, or nothing is known.
+    Steady,
+    /// Most of them failed.
+    Failing,
+}

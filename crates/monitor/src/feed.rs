@@ -10,8 +10,7 @@ use health::{Input, OutcomeEvent, Sum};
 use model::id::Slot;
 use model::outcome::{Outcome, OutcomeClass};
 use model::time::Timestamp;
-
-use crate::trends::Trends;
+use retry::Trends;
 
 /// Whose successes are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: `feed` (board to
-//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, `trends`, and [`probe`].
+//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
 #![forbid(unsafe_code)]
 
 pub mod handle;
@@ -25,7 +25,6 @@ mod gates;
 mod publish;
 mod quiet;
 mod summary;
-mod trends;
 
 pub mod probe;
 

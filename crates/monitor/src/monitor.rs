@@ -16,6 +16,7 @@ use model::address::Scheme;
 use model::cluster::Cluster;
 use model::config::Config;
 use model::time::Timestamp;
+use retry::Trends;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use tokio::sync::{Notify, mpsc};
@@ -31,7 +32,6 @@ use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
 use crate::publish::Publisher;
 use crate::quiet::QuietSlots;
 use crate::summary;
-use crate::trends::Trends;
 
 /// What a monitor works with.
 pub struct Context<I, R> {

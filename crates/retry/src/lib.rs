@@ -1,7 +1,8 @@
 //! May a failed attempt be repeated on the next destination, and what does that cost.
 //!
 //! Everything here is a pure function of facts. Read in this order: [`request`] (what counts of a request),
-//! [`decision`] (the rules), [`budget`] (the token bucket that keeps retries from multiplying an outage).
+//! [`decision`] (the rules), [`budget`] (the token bucket that keeps retries from multiplying an outage), [`trends`] (who
+//! fails most of what it gets, so that a retry there is no help).
 //!
 //! ```text
 //!   AttemptEnd ──> decide(rules, compat, request, end, walk) ──> Retry { class, cost } ──> budget ──> next pick
@@ -15,8 +16,11 @@ pub mod decision;
 
 pub mod budget;
 
+pub mod trends;
+
 mod nginx;
 
 pub use budget::{Bucket, Cost};
 pub use decision::{EndState, Pool, Replay, RetryDenied, Target, Verdict, Walk, decide};
 pub use request::Repeatable;
+pub use trends::Trends;

@@ -1,20 +1,19 @@
 //! Which destinations fail most of what they get, so that a request whose bytes went out is not repeated where that is
 //! all there is left.
 //!
-//! Signal: attempts, all workers together. Trip: at least [`MINIMUM`] of the last 10 s failed or succeeded, and more than
+//! Signal: attempts, all workers together. Trip: at least five of the last 10 s failed or succeeded, and more than
 //! half of them failed; ends as soon as that no longer holds. Statistic: counts in ten buckets of one second. Cold start:
 //! nothing is known, which is good enough.
 
 use std::collections::BTreeMap;
 
-use board::Trend;
 use model::id::Slot;
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Trend};
 use model::time::Timestamp;
 
 /// The last 10 s of all destinations that get traffic.
 #[derive(Default)]
-pub(crate) struct Trends {
+pub struct Trends {
     windows: BTreeMap<Slot, Window>,
 }
 
@@ -33,12 +32,12 @@ struct Bucket {
 
 impl Trends {
     /// So many attempts came well to their end.
-    pub(crate) fn succeeded(&mut self, slot: Slot, count: u64, now: Timestamp) {
+    pub fn succeeded(&mut self, slot: Slot, count: u64, now: Timestamp) {
         self.bucket(slot, now).ok += count;
     }
 
     /// An attempt ended with this class.
-    pub(crate) fn ended(&mut self, slot: Slot, class: OutcomeClass, now: Timestamp) {
+    pub fn ended(&mut self, slot: Slot, class: OutcomeClass, now: Timestamp) {
         match class {
             OutcomeClass::AppFail
             | OutcomeClass::Overload
@@ -51,12 +50,12 @@ impl Trends {
     }
 
     /// The slot is given away: what comes next there begins anew.
-    pub(crate) fn forget(&mut self, slot: Slot) {
+    pub fn forget(&mut self, slot: Slot) {
         self.windows.remove(&slot);
     }
 
     /// The trends that are others than at the last look.
-    pub(crate) fn changes(&mut self, now: Timestamp) -> Vec<(Slot, Trend)> {
+    pub fn changes(&mut self, now: Timestamp) -> Vec<(Slot, Trend)> {
         let mut changes = Vec::new();
         let second = second_of(now);
         self.windows.retain(|&slot, window| {
