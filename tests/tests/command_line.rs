@@ -12,7 +12,8 @@ fn the_demo_ends_by_itself_and_sums_up() {
     let output = lazaret(&["demo", "--for", "6s"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    for word in ["fault: app1 is dead", "app1 active: healthy -> unhealthy", "summary", "ejections", "ejected after"] {
+    for word in ["fault: app1 is dead", "app1 active: healthy -> unhealthy", "summary", "ejections", "unhealthy after"]
+    {
         assert!(text.contains(word), "{word:?} is missing in:\n{text}");
     }
     let requests = number_after(&text, "requests  ").unwrap_or(0);

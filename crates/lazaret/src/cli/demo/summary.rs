@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lazaret::Health;
 use model::event::{Cause, EventKind, Evidence, Transition};
+use model::health::CheckKind;
 use model::id::Revision;
 use serde::Serialize;
 use telemetry::journal::{After, Journal};
@@ -18,7 +19,10 @@ pub(super) struct Story {
     after: Revision,
     n_changes: usize,
     lines: Vec<(Duration, String)>,
-    ejections: Vec<(Duration, String)>,
+    /// Changes to Unhealthy, of either value.
+    verdicts: Vec<(Duration, String)>,
+    /// Those of traffic among them.
+    n_ejections: usize,
     last_second: u64,
 }
 
@@ -26,7 +30,7 @@ impl Story {
     /// From now on.
     pub(super) fn new(journal: &Arc<Journal>) -> Self {
         let after = *journal.subscribe().borrow();
-        Self { after, n_changes: 0, lines: Vec::new(), ejections: Vec::new(), last_second: 0 }
+        Self { after, n_changes: 0, lines: Vec::new(), verdicts: Vec::new(), n_ejections: 0, last_second: 0 }
     }
 
     /// Reads on; the new lines.
@@ -46,7 +50,8 @@ impl Story {
                 if let EventKind::Transition(transition) = &entry.event.kind {
                     news.push((at, tell(transition)));
                     if transition.to == Health::Unhealthy {
-                        self.ejections.push((at, transition.destination.destination.to_string()));
+                        self.verdicts.push((at, transition.destination.destination.to_string()));
+                        self.n_ejections += usize::from(transition.check == CheckKind::Passive);
                     }
                 }
             }
@@ -76,13 +81,13 @@ impl Story {
             at_ms: millis(change.at),
             destination: change.id,
             does: change.does.clone(),
-            outcome: outcome(change, &changes, &self.ejections, end),
+            outcome: outcome(change, &changes, &self.verdicts, end),
         });
         Summary {
             requests: seen.requests,
             get_failures: seen.failures - seen.unsafe_failures,
             post_failures: seen.unsafe_failures,
-            ejections: self.ejections.len(),
+            ejections: self.n_ejections,
             faults: faults.collect(),
         }
     }
@@ -112,8 +117,8 @@ struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 enum Outcome {
-    Ejected { after_ms: u64 },
-    NotEjected,
+    Unhealthy { after_ms: u64 },
+    NeverUnhealthy,
     TooLateToTell,
 }
 
@@ -129,8 +134,8 @@ impl Summary {
         );
         for Fault { at_ms, destination, does, outcome } in faults {
             let outcome = match outcome {
-                Outcome::Ejected { after_ms } => format!("ejected after {after_ms} ms"),
-                Outcome::NotEjected => "not ejected".to_owned(),
+                Outcome::Unhealthy { after_ms } => format!("unhealthy after {after_ms} ms"),
+                Outcome::NeverUnhealthy => "never unhealthy".to_owned(),
                 Outcome::TooLateToTell => "too late to tell".to_owned(),
             };
             let at = Duration::from_millis(*at_ms).as_secs_f64();
@@ -147,15 +152,15 @@ impl Summary {
     }
 }
 
-/// What a fault came to. Ejections are given by time and id, in order.
-fn outcome(fault: &Change, changes: &[Change], ejections: &[(Duration, String)], end: Duration) -> Outcome {
-    let found = ejections.iter().find(|(at, id)| *at >= fault.at && id == fault.id);
+/// What a fault came to. Verdicts are given by time and id, in order.
+fn outcome(fault: &Change, changes: &[Change], verdicts: &[(Duration, String)], end: Duration) -> Outcome {
+    let found = verdicts.iter().find(|(at, id)| *at >= fault.at && id == fault.id);
     let next = changes.iter().find(|next| next.id == fault.id && next.at > fault.at);
     let is_in_time = |at: Duration| next.is_none_or(|next| at < next.at + Duration::from_secs(1));
     match found {
-        Some((at, _)) if is_in_time(*at) => Outcome::Ejected { after_ms: millis(*at - fault.at) },
+        Some((at, _)) if is_in_time(*at) => Outcome::Unhealthy { after_ms: millis(*at - fault.at) },
         None if next.is_none() && end < fault.at + TOLD => Outcome::TooLateToTell,
-        Some(_) | None => Outcome::NotEjected,
+        Some(_) | None => Outcome::NeverUnhealthy,
     }
 }
 
@@ -163,7 +168,7 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A fault is followed by its ejection within this, or by none.
+/// A fault is followed by its verdict within this, or by none.
 const TOLD: Duration = Duration::from_secs(2);
 /// Events of one look; the next one takes the rest.
 const MANY: usize = 1000;
@@ -208,25 +213,25 @@ mod tests {
     #[test]
     fn a_fault_near_the_end_is_too_late_to_tell_unless_it_was_told() {
         let fault = change(2000, false);
-        let of = |ejections: &[(Duration, String)], end| outcome(&fault, &[change(2000, false)], ejections, at(end));
+        let of = |verdicts: &[(Duration, String)], end| outcome(&fault, &[change(2000, false)], verdicts, at(end));
         assert_eq!(of(&[], 3999), Outcome::TooLateToTell);
-        assert_eq!(of(&[], 4000), Outcome::NotEjected);
-        assert_eq!(of(&[(at(2300), "app1".to_owned())], 3000), Outcome::Ejected { after_ms: 300 });
-        assert_eq!(of(&[(at(2300), "app2".to_owned())], 9000), Outcome::NotEjected);
+        assert_eq!(of(&[], 4000), Outcome::NeverUnhealthy);
+        assert_eq!(of(&[(at(2300), "app1".to_owned())], 3000), Outcome::Unhealthy { after_ms: 300 });
+        assert_eq!(of(&[(at(2300), "app2".to_owned())], 9000), Outcome::NeverUnhealthy);
     }
 
     #[test]
     fn a_fault_that_was_over_in_time_is_told() {
         let changes = [change(2000, false), change(2500, true)];
-        let of = |ejections: &[(Duration, String)], end| outcome(&changes[0], &changes, ejections, at(end));
-        assert_eq!(of(&[], 3000), Outcome::NotEjected);
-        assert_eq!(of(&[(at(3600), "app1".to_owned())], 9000), Outcome::NotEjected);
+        let of = |verdicts: &[(Duration, String)], end| outcome(&changes[0], &changes, verdicts, at(end));
+        assert_eq!(of(&[], 3000), Outcome::NeverUnhealthy);
+        assert_eq!(of(&[(at(3600), "app1".to_owned())], 9000), Outcome::NeverUnhealthy);
     }
 
     #[test]
     fn a_summary_reads_for_people_and_for_programs() {
         let fault = |at_ms, outcome| Fault { at_ms, destination: "app1", does: "is dead".to_owned(), outcome };
-        let faults = vec![fault(2000, Outcome::Ejected { after_ms: 24 }), fault(22_000, Outcome::TooLateToTell)];
+        let faults = vec![fault(2000, Outcome::Unhealthy { after_ms: 24 }), fault(22_000, Outcome::TooLateToTell)];
         let summary = Summary { requests: 9, get_failures: 0, post_failures: 2, ejections: 1, faults };
         assert_eq!(
             summary.text(),
@@ -235,14 +240,14 @@ summary
   requests                    9
   failures the client saw     2 (0 GET, 2 POST: a POST that was sent is never repeated)
   ejections                   1
-    2.00 s  app1 is dead        ejected after 24 ms
+    2.00 s  app1 is dead        unhealthy after 24 ms
    22.00 s  app1 is dead        too late to tell
 "
         );
         let expected = serde_json::json!({
             "requests": 9, "get_failures": 0, "post_failures": 2, "ejections": 1,
             "faults": [
-                {"at_ms": 2000, "destination": "app1", "does": "is dead", "outcome": "ejected", "after_ms": 24},
+                {"at_ms": 2000, "destination": "app1", "does": "is dead", "outcome": "unhealthy", "after_ms": 24},
                 {"at_ms": 22000, "destination": "app1", "does": "is dead", "outcome": "too_late_to_tell"},
             ],
         });
