@@ -311,6 +311,9 @@ pub fn cluster(id: &str, destinations: &[&str]) -> Cluster {
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: BTreeMap::new(),
         destinations: destinations.iter().map(|id| destination(id)).collect(),
     }

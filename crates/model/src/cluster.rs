@@ -14,6 +14,8 @@ use crate::id::ClusterId;
 use crate::passive::PassiveCheck;
 use crate::retry::RetryRules;
 use crate::timeouts::Timeouts;
+use crate::tls::CertificateFiles;
+use crate::upstream::{Family, Outbound, UpstreamHttp};
 
 /// A cluster, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,12 @@ pub struct Cluster {
     pub tls: UpstreamTls,
     /// What Host destinations see.
     pub host: UpstreamHost,
+    /// Which HTTP they speak.
+    pub http: UpstreamHttp,
+    /// Where connections to them start.
+    pub outbound: Outbound,
+    /// Which addresses of their names count.
+    pub family: Family,
     /// Free text of a YARP file, keys as written.
     pub metadata: BTreeMap<String, String>,
     /// The servers, in the order of the file.
@@ -75,6 +83,8 @@ pub struct UpstreamTls {
     pub server_name: Option<String>,
     /// Whether certificates are verified.
     pub verify: Verify,
+    /// What we show when a destination asks for a certificate.
+    pub client_certificate: Option<CertificateFiles>,
 }
 
 /// Whether certificates of destinations are verified.

@@ -28,6 +28,26 @@ pub struct Config {
     pub drain: Drain,
     /// Where the access log goes.
     pub access_log: AccessLog,
+    /// What answers and requests carry beside what was asked.
+    pub answers: Answers,
+}
+
+/// What answers and requests carry beside what was asked. The default adds nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    /// Whether each request has an id.
+    pub request_id: RequestId,
+}
+
+/// Whether each request has an id, for logs on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestId {
+    /// It has not.
+    #[default]
+    Off,
+    /// In the header of this name, lower case: kept where a trusted proxy sent one, else made anew.
+    Header(String),
 }
 
 /// The control API.

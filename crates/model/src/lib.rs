@@ -25,12 +25,15 @@ pub mod balancing;
 pub mod cluster;
 pub mod config;
 pub mod destination;
+pub mod entry;
 pub mod listener;
 pub mod passive;
 pub mod pattern;
 pub mod retry;
 pub mod route;
 pub mod timeouts;
+pub mod tls;
+pub mod upstream;
 pub mod vip;
 
 pub mod probe_uri;

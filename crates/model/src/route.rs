@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::{AccessList, ConnectionLimit, RequestLimit};
 use crate::id::{ClusterId, RouteId};
 use crate::pattern::PathPattern;
 
@@ -22,6 +23,38 @@ pub struct Route {
     pub timeout: Option<Duration>,
     /// Longest request body in place of the listener's limit; `Some(None)` switches the limit off.
     pub max_request_body: Option<Option<u64>>,
+    /// Who may come, how often, and what is done to the messages.
+    pub policy: RoutePolicy,
+}
+
+/// What a route does beside finding a cluster. The default does nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoutePolicy {
+    /// Which clients, by address; others get 403.
+    pub access: AccessList,
+    /// How often one client may ask; beyond it 429.
+    pub limit_requests: Option<RequestLimit>,
+    /// How many requests one client may have in flight; beyond it 429.
+    pub limit_connections: Option<ConnectionLimit>,
+    /// Whether bodies are taken ahead.
+    pub buffering: Buffering,
+}
+
+/// Whether bodies are taken ahead, in memory alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffering {
+    /// Both bodies stream, with back-pressure.
+    #[default]
+    Off,
+    /// A request body of known length up to `request` bytes is read before a destination is chosen; up to `response`
+    /// bytes of a response are taken ahead of a slow client.
+    On {
+        /// Bytes.
+        request: u64,
+        /// Bytes.
+        response: u64,
+    },
 }
 
 /// All conditions must hold; an empty list or `None` holds always.
@@ -108,6 +141,8 @@ pub enum CaseRule {
 pub enum RouteAction {
     /// Forwarded to this cluster. `None`: a YARP route whose cluster does not exist; answered 503.
     Cluster(Option<ClusterId>),
+    /// Forwarded to one of these clusters, by weight.
+    Clusters(Split),
     /// Answered here.
     Respond {
         /// Status 200 to 599.
@@ -124,4 +159,39 @@ pub enum RouteAction {
     },
     /// Refused with this status (4xx).
     Deny(u16),
+}
+
+/// Traffic that is split over clusters by weight, each client staying on its side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// In the order of the file; at least one weight is above 0.
+    pub sides: Vec<Side>,
+    /// What keeps a client on its side.
+    pub sticky: Sticky,
+    /// A header that forces a side: its value is the cluster's id.
+    pub force_header: Option<String>,
+    /// A cookie that does the same.
+    pub force_cookie: Option<String>,
+}
+
+/// One side of a split.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// Which cluster.
+    pub cluster: ClusterId,
+    /// Its share; 0 takes only forced requests.
+    pub weight: u32,
+}
+
+/// What keeps a client on its side of a split.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sticky {
+    /// Nothing: each request is drawn anew.
+    #[default]
+    Off,
+    /// A cookie of this name.
+    Cookie(String),
+    /// A hash of its address.
+    ClientAddress,
 }

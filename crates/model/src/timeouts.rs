@@ -12,6 +12,8 @@ pub struct Timeouts {
     /// No byte on either side of a running exchange for so long (YARP's activity timeout); also bounds the wait for
     /// the response head.
     pub idle: Duration,
+    /// No byte on either side of a tunnel (an upgraded connection) for so long.
+    pub tunnel_idle: Duration,
     /// Pooled connections to destinations are closed after so long without use.
     pub pool_idle: Duration,
     /// Pooled connections kept per worker and destination; `None`: no cap.
@@ -23,6 +25,7 @@ impl Timeouts {
     pub const NATIVE: Self = Self {
         connect: Duration::from_secs(1),
         idle: Duration::from_secs(60),
+        tunnel_idle: Duration::from_secs(3600),
         pool_idle: Duration::from_secs(30),
         pool_size: Some(64),
     };
@@ -30,6 +33,7 @@ impl Timeouts {
     pub const YARP: Self = Self {
         connect: Duration::from_secs(15),
         idle: Duration::from_secs(100),
+        tunnel_idle: Duration::from_secs(100),
         pool_idle: Duration::from_secs(60),
         pool_size: None,
     };
@@ -42,6 +46,8 @@ pub struct ClientLimits {
     pub header_timeout: Duration,
     /// Idle time between two requests of one connection.
     pub keepalive: Duration,
+    /// From the accept to the end of the TLS handshake.
+    pub tls_handshake: Duration,
     /// Longest request line, bytes.
     pub request_line: usize,
     /// Longest request head without the request line, bytes.
@@ -57,6 +63,7 @@ impl ClientLimits {
     pub const NATIVE: Self = Self {
         header_timeout: Duration::from_secs(10),
         keepalive: Duration::from_secs(75),
+        tls_handshake: Duration::from_secs(10),
         request_line: 8 * 1024,
         header_bytes: 32 * 1024,
         header_fields: 100,

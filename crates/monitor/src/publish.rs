@@ -185,7 +185,7 @@ fn route_views(config: &Config) -> Arc<[RouteView]> {
 
 fn route_view(route: &Route, config: &Config) -> RouteView {
     let action = match &route.action {
-        RouteAction::Cluster(None) => ActionView::NoCluster,
+        RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
         RouteAction::Cluster(Some(id)) => {
             let place = (0..).zip(&config.clusters).find(|(_, cluster)| cluster.id == *id);
             place.map_or(ActionView::NoCluster, |(place, _)| ActionView::Cluster(ClusterIndex(place)))

@@ -83,6 +83,9 @@ mod tests {
             limits: ClientLimits::NATIVE,
             trusted_proxies: vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()],
             self_check: SelfCheck::Off,
+            entry: Default::default(),
+            tls: None,
+            http2: Default::default(),
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         let mut head = RequestHead::default();

@@ -58,6 +58,7 @@ fn route(id: usize, order: i32, hosts: &[&str], path: Option<&str>, methods: &[&
         action: RouteAction::Deny(403),
         timeout: None,
         max_request_body: None,
+        policy: Default::default(),
     }
 }
 

@@ -72,7 +72,7 @@ impl Row {
     fn of(name: &str) -> Option<Self> {
         let row = match name {
             "model" | "apisix" => Self::Vocabulary,
-            "exchange" => Self::Exchange,
+            "exchange" | "http2" => Self::Exchange,
             "board" => Self::Board,
             "lazaret" => Self::Lazaret,
             "lazaret-rhi" => Self::Rhi,
@@ -96,7 +96,10 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
     match row {
         Row::Vocabulary => false,
         Row::Core | Row::Board | Row::Testkit => to_row == Row::Vocabulary,
-        Row::Exchange => to_row == Row::Vocabulary || matches!(to, "route" | "balance" | "retry"),
+        Row::Exchange => {
+            to_row == Row::Vocabulary
+                || matches!((from, to), ("exchange", "route" | "balance" | "retry") | ("http2", "http1"))
+        }
         Row::Shell => match to_row {
             Row::Vocabulary | Row::Core | Row::Exchange | Row::Board => true,
             Row::Shell => matches!(
@@ -127,6 +130,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "balance" => &["xxhash-rust"],
         "retry" | "rhi" => &["serde"],
         "http1" => &["httparse"],
+        "http2" => &["bytes", "http"],
         "route" | "exchange" => &[],
         "board" => &["arc-swap", "crossbeam-utils", "loom"],
         _ => return None,
@@ -152,6 +156,8 @@ mod tests {
             ("model", "apisix"),
             ("health", "balance"),
             ("exchange", "health"),
+            ("http2", "exchange"),
+            ("exchange", "http1"),
             ("board", "exchange"),
             ("control", "proxy"),
             ("patients", "io"),

@@ -37,6 +37,9 @@ fn cluster(load_balancing: LoadBalancing, compat: Compat, destinations: &[(&str,
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::Destination,
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: BTreeMap::new(),
         destinations: destinations
             .iter()

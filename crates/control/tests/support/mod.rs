@@ -249,6 +249,9 @@ fn config(control: Control) -> Config {
         timeouts: model::timeouts::Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: std::collections::BTreeMap::default(),
         destinations,
     };
@@ -264,6 +267,7 @@ fn config(control: Control) -> Config {
         ],
         drain: Drain::default(),
         access_log: AccessLog::Off,
+        answers: Default::default(),
     }
 }
 

@@ -41,6 +41,9 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::Destination,
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: BTreeMap::new(),
         destinations: ids
             .iter()
@@ -65,6 +68,7 @@ pub fn route(timeout: Option<std::time::Duration>) -> Route {
         action: RouteAction::Cluster(Some("c".into())),
         timeout,
         max_request_body: None,
+        policy: Default::default(),
     }
 }
 
@@ -132,7 +136,7 @@ pub fn snapshot(view: ClusterView, routes: &[Route]) -> Snapshot {
             id: route.id.clone(),
             action: match &route.action {
                 RouteAction::Cluster(Some(_)) => ActionView::Cluster(ClusterIndex(0)),
-                RouteAction::Cluster(None) => ActionView::NoCluster,
+                RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
                 RouteAction::Respond { status, body } => {
                     ActionView::Respond { status: *status, body: body.as_str().into() }
                 }
@@ -160,6 +164,7 @@ pub fn snapshot(view: ClusterView, routes: &[Route]) -> Snapshot {
             clusters: vec![(*view.config).clone()],
             drain: Drain::default(),
             access_log: AccessLog::Off,
+            answers: Default::default(),
         }),
         health: Arc::new(HealthView::default()),
         table: Arc::new(::route::Table::new(routes)),

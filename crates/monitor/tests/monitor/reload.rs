@@ -23,6 +23,7 @@ fn with_route(mut config: Config, n: u16) -> Config {
         action: RouteAction::Respond { status: 200, body: n.to_string() },
         timeout: None,
         max_request_body: None,
+        policy: Default::default(),
     });
     config
 }

@@ -164,6 +164,9 @@ pub fn cluster(id: &str, active: Option<ActiveCheck>, destinations: &[(&str, &st
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: Default::default(),
         destinations: destinations.iter().map(|(id, url)| destination(id, url)).collect(),
     }
@@ -194,5 +197,6 @@ pub fn config(clusters: Vec<Cluster>) -> Config {
         clusters,
         drain: Drain::default(),
         access_log: AccessLog::Off,
+        answers: Default::default(),
     }
 }

@@ -56,6 +56,9 @@ pub fn setup(destinations: &[SocketAddr]) -> Setup {
             limits: ClientLimits::NATIVE,
             trusted_proxies: Vec::new(),
             self_check: SelfCheck::Off,
+            entry: Default::default(),
+            tls: None,
+            http2: Default::default(),
         },
         routes: vec![route("all", RouteAction::Cluster(Some("c".into())))],
         clusters: vec![cluster("c", destinations)],
@@ -64,7 +67,15 @@ pub fn setup(destinations: &[SocketAddr]) -> Setup {
 
 /// A route for everything.
 pub fn route(id: &str, action: RouteAction) -> Route {
-    Route { id: id.into(), order: 0, matcher: RouteMatch::default(), action, timeout: None, max_request_body: None }
+    Route {
+        id: id.into(),
+        order: 0,
+        matcher: RouteMatch::default(),
+        action,
+        timeout: None,
+        max_request_body: None,
+        policy: Default::default(),
+    }
 }
 
 /// The same for one host only.
@@ -98,6 +109,9 @@ pub fn cluster(id: &str, destinations: &[SocketAddr]) -> Cluster {
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::Destination,
+        http: Default::default(),
+        outbound: Default::default(),
+        family: Default::default(),
         metadata: BTreeMap::new(),
         destinations: (1..).zip(destinations).map(destination).collect(),
     }
@@ -182,6 +196,7 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         clusters: setup.clusters,
         drain: Drain::default(),
         access_log: AccessLog::Off,
+        answers: Default::default(),
     };
     let mut slots = (0..).map(Slot);
     Snapshot {
@@ -203,7 +218,7 @@ fn route_view(route: &Route, config: &Config) -> RouteView {
                 Some(place) => ActionView::Cluster(ClusterIndex(u32::try_from(place).unwrap())),
                 None => ActionView::NoCluster,
             },
-            RouteAction::Cluster(None) => ActionView::NoCluster,
+            RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
             RouteAction::Respond { status, body } => {
                 ActionView::Respond { status: *status, body: body.as_str().into() }
             }

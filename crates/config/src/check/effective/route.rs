@@ -11,6 +11,11 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
     match &route.action {
         RouteAction::Cluster(Some(id)) => w.value("cluster", quoted(id.as_str())),
         RouteAction::Cluster(None) => w.value("cluster", "null".to_owned()),
+        RouteAction::Clusters(split) => w.block("clusters", |w| {
+            for side in &split.sides {
+                w.value(side.cluster.as_str(), side.weight.to_string());
+            }
+        }),
         RouteAction::Respond { status, body } => w.block("respond", |w| {
             w.value("status", status.to_string());
             w.value("body", quoted(body));

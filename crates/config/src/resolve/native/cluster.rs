@@ -7,6 +7,7 @@ use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Ve
 use model::id::ClusterId;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
+use model::upstream::{Family, Outbound, UpstreamHttp};
 
 use super::{Context, active, affinity, destination, each, passive, retry};
 use crate::raw::Value;
@@ -58,6 +59,9 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         timeouts: timeouts.unwrap_or(context.defaults.timeouts),
         tls: tls.unwrap_or_default(),
         host,
+        http: UpstreamHttp::default(),
+        outbound: Outbound::default(),
+        family: Family::default(),
         metadata,
         destinations,
     })
@@ -98,7 +102,7 @@ fn timeouts_of(r: &mut Reading<'_>, mut s: Section<'_>, default: Timeouts) -> Ti
     };
     s.not_yet(r, &[("tunnel_idle", "upgrades"), ("total", "total limits per cluster; the route's `timeout` works")]);
     s.finish(r);
-    Timeouts { connect, idle, pool_idle, pool_size }
+    Timeouts { connect, idle, tunnel_idle: default.tunnel_idle, pool_idle, pool_size }
 }
 
 fn tls(r: &mut Reading<'_>, mut s: Section<'_>) -> UpstreamTls {
@@ -108,7 +112,7 @@ fn tls(r: &mut Reading<'_>, mut s: Section<'_>) -> UpstreamTls {
     let verify = s.take(r, "verify").and_then(|f| f.word(r, &words)).unwrap_or_default();
     s.not_yet(r, &[("certificate", "client certificates"), ("key", "client certificates")]);
     s.finish(r);
-    UpstreamTls { ca, server_name, verify }
+    UpstreamTls { ca, server_name, verify, client_certificate: None }
 }
 
 fn metadata(r: &mut Reading<'_>, field: &Field<'_>) -> BTreeMap<String, String> {

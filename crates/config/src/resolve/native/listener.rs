@@ -1,8 +1,9 @@
 //! `listeners`: where clients connect and what they may send.
 
 use ipnet::IpNet;
+use model::entry::Entry;
 use model::id::ListenerId;
-use model::listener::{Listener, SelfCheck};
+use model::listener::{Http2Limits, Listener, SelfCheck};
 use model::timeouts::ClientLimits;
 
 use super::{Context, networks};
@@ -45,7 +46,16 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
         ],
     );
     s.finish(r);
-    Some(Listener { id: ListenerId::from(field.name.as_str()), address: address?, limits, trusted_proxies, self_check })
+    Some(Listener {
+        id: ListenerId::from(field.name.as_str()),
+        address: address?,
+        limits,
+        trusted_proxies,
+        self_check,
+        entry: Entry::default(),
+        tls: None,
+        http2: Http2Limits::default(),
+    })
 }
 
 fn limits(r: &mut Reading<'_>, mut s: Section<'_>, default: ClientLimits) -> ClientLimits {
@@ -70,7 +80,8 @@ fn limits(r: &mut Reading<'_>, mut s: Section<'_>, default: ClientLimits) -> Cli
     let header_fields = header_fields.and_then(|n| usize::try_from(n).ok()).unwrap_or(default.header_fields);
     let body = s.take(r, "body").map_or(default.body, |field| body_limit(r, &field));
     s.finish(r);
-    ClientLimits { header_timeout, keepalive, request_line, header_bytes, header_fields, body }
+    let tls_handshake = default.tls_handshake;
+    ClientLimits { header_timeout, keepalive, tls_handshake, request_line, header_bytes, header_fields, body }
 }
 
 /// A size, or `none`.

@@ -1,7 +1,7 @@
 //! `routes`: which requests, and what becomes of them.
 
 use model::id::RouteId;
-use model::route::{CaseRule, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
+use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::listener::body_limit;
 use crate::raw::Value;
@@ -36,7 +36,8 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     );
     s.finish(r);
     let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
-    Some(Route { id: RouteId::from(field.name.as_str()), order, matcher, action: action?, timeout, max_request_body })
+    let (id, policy) = (RouteId::from(field.name.as_str()), RoutePolicy::default());
+    Some(Route { id, order, matcher, action: action?, timeout, max_request_body, policy })
 }
 
 fn matcher(r: &mut Reading<'_>, mut s: Section<'_>) -> RouteMatch {

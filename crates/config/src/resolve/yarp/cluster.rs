@@ -3,6 +3,7 @@
 use model::cluster::{Cluster, UpstreamHost, UpstreamTls, Verify};
 use model::id::ClusterId;
 use model::timeouts::Timeouts;
+use model::upstream::{Family, Outbound, UpstreamHttp};
 
 use super::ignored::{self, alarm, warning};
 use super::metadata::Metadata;
@@ -39,6 +40,9 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         timeouts,
         tls,
         host: UpstreamHost::Destination,
+        http: UpstreamHttp::default(),
+        outbound: Outbound::default(),
+        family: Family::default(),
         metadata: metadata.into_texts(),
         destinations,
     })

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use model::address::{Scheme, Url};
+use model::entry::Entry;
 use model::id::ListenerId;
-use model::listener::{Listener, SelfCheck};
+use model::listener::{Http2Limits, Listener, SelfCheck};
 
 use super::Context;
 use super::ignored::{self, alarm, warning};
@@ -132,5 +133,8 @@ fn listener(name: &str, address: SocketAddr, context: &Context<'_>) -> Listener 
         limits: context.defaults.limits,
         trusted_proxies: Vec::new(),
         self_check: SelfCheck::Off,
+        entry: Entry::default(),
+        tls: None,
+        http2: Http2Limits::default(),
     }
 }

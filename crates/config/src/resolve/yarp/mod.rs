@@ -14,7 +14,7 @@ mod metadata;
 mod route;
 
 use model::cluster::Compat;
-use model::config::{AccessLog, Config, Drain};
+use model::config::{AccessLog, Answers, Config, Drain};
 use model::passive::TransportFailureRate;
 
 use crate::defaults::Defaults;
@@ -50,6 +50,7 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
         clusters: Vec::new(),
         drain: Drain::default(),
         access_log: AccessLog::Off,
+        answers: Answers::default(),
     };
     let Some(mut s) = Section::open(r, root, Path::root()) else {
         return config;

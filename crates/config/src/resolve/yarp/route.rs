@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::id::{ClusterId, RouteId};
-use model::route::{CaseRule, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
+use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::Flag;
 use super::ignored::{self, alarm, warning};
@@ -43,7 +43,8 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     );
     s.finish(r);
     let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
-    Some(Route { id: RouteId::from(field.name.as_str()), order, matcher, action, timeout, max_request_body })
+    let (id, policy) = (RouteId::from(field.name.as_str()), RoutePolicy::default());
+    Some(Route { id, order, matcher, action, timeout, max_request_body, policy })
 }
 
 fn cluster(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &Clusters) -> Option<ClusterId> {
