@@ -16,10 +16,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::local::{Local, Workspace};
 use crate::timer::Timer;
+use crate::wire::Wire;
 
 /// A client's connection.
 pub(crate) struct Client<I: Io> {
-    pub(crate) stream: I::Stream,
+    pub(crate) stream: Wire<I::Stream>,
     /// The peer's address, canonical.
     pub(crate) address: IpAddr,
     /// The same as text.
@@ -54,7 +55,7 @@ pub(crate) struct Patience {
 
 impl<I: Io> Client<I> {
     /// A connection that was just accepted.
-    pub(crate) fn new(io: I, stream: I::Stream, peer: SocketAddr) -> Self {
+    pub(crate) fn new(io: I, stream: Wire<I::Stream>, peer: SocketAddr) -> Self {
         let address = crate::local::address_of(peer);
         let address_text = address.to_string();
         Self { stream, address, address_text, input: Vec::new(), timer: Timer::new(io), sent: 0 }

@@ -17,6 +17,7 @@ use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
 use crate::respond::{Recipient, Reply};
 use crate::turn::{self, After};
+use crate::wire::Wire;
 
 /// Serves one connection to its end.
 pub(crate) async fn serve<I: Io, R: Resolve>(
@@ -26,7 +27,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     peer: SocketAddr,
 ) {
     let _present = Present::enter(&local).await;
-    let mut client = Client::new(local.io.clone(), stream, peer);
+    let mut client = Client::new(local.io.clone(), Wire::Plain(stream), peer);
     let mut idle_until = local.io.now() + listener.view().config.limits.header_timeout;
     loop {
         let view = listener.view();

@@ -26,6 +26,8 @@ mod listener;
 
 mod connection;
 
+mod wire;
+
 mod client;
 mod timer;
 

@@ -32,7 +32,7 @@ use crate::wall::Date;
 /// What a worker is told.
 pub(crate) enum Command<I: Io> {
     /// Accept here.
-    Listen(Listener, I::Bound),
+    Listen(Box<Listener>, I::Bound),
     /// The listeners of these ids have another configuration, maybe under another id.
     Update(Vec<(ListenerId, Listener)>),
     /// Accept no longer there.
@@ -92,7 +92,7 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
             Some(Command::Drain(grace)) => break grace,
             Some(Command::Listen(config, bound)) => {
                 let id = config.id.clone();
-                let place = match Accepting::start(&local, config, bound) {
+                let place = match Accepting::start(&local, *config, bound) {
                     Ok(accepting) => Place::Accepts(accepting),
                     Err(error) => {
                         tracing::error!(target: "proxy", %error, listener = %id, "cannot listen");

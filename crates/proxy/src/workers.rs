@@ -188,7 +188,7 @@ where
         for Bound { config, address, sockets } in bound {
             for (thread, socket) in self.threads.iter().zip(sockets) {
                 // A thread that ended takes no commands; its end was logged.
-                let _ = thread.commands.send(Command::Listen(config.clone(), socket));
+                let _ = thread.commands.send(Command::Listen(Box::new(config.clone()), socket));
             }
             self.listeners.insert(config.id.clone(), Listening { config, bound: address });
         }
