@@ -1,0 +1,115 @@
+//! The two sides of an exchange, as the driver sees them.
+//!
+//! All of it is polled by the one task that drives the exchange, so a side keeps no lock and no channel of its own. A
+//! side that is dropped before its message is over makes the other end see that it is cut.
+
+use std::task::{Context, Poll};
+
+use board::InFlight;
+use http1::body::BodyError;
+use http1::response::{RequestKind, ResponseHead};
+use model::outcome::{AttemptEnd, FailureKind};
+
+use super::frame::{End, Frame};
+
+/// The client went away, or broke the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone;
+
+/// Why the request's body does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFault {
+    /// The client went away in the middle.
+    Gone,
+    /// It broke the framing. It may still be answered.
+    Framing(BodyError),
+    /// It broke the rules of its version so that its side ended the exchange already: it cannot be answered.
+    Broken,
+}
+
+/// Why a response is not brought to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Abort {
+    /// The destination broke off, or a limit of time cut it.
+    Cut,
+}
+
+/// The client's side: one request in, one response out.
+pub(crate) trait ClientSide {
+    /// The next frame of the request's body; `None`: it is over.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, BodyFault>>>;
+
+    /// So many bytes of content have been taken by the destination: the client may send as many more.
+    fn release(&mut self, bytes: usize);
+
+    /// Ready when the client has given up the exchange. To be polled while nothing else of this side is.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Sends an interim response's head (1xx), written for an HTTP/1.1 client. One that cannot be sent is dropped.
+    fn interim(&mut self, head: &[u8]);
+
+    /// Sends the response's head, written for an HTTP/1.1 client. Called once, before [`ClientSide::poll_send`].
+    fn head(&mut self, head: &[u8], end: End) -> Result<(), Gone>;
+
+    /// Sends as much of `frame` as the client has room for; ready when nothing is left of it (it is `None` then) and,
+    /// with [`End::Here`], the body's end is said. Without a frame it says the end alone, once, however often it is
+    /// called.
+    fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<Result<(), Gone>>;
+
+    /// Makes the client see that the response is not whole.
+    fn abort(&mut self, why: Abort);
+
+    /// Bytes that were sent, for the log.
+    fn sent(&self) -> u64;
+}
+
+/// The destination's side: one request out, one response in, over a connection that is there.
+pub(crate) trait DestinationSide {
+    /// Takes the request's head as `http1::forward::request` wrote it. Called once, first. With [`End::Here`] there is
+    /// no body.
+    fn head(&mut self, head: &[u8], end: End);
+
+    /// Sends as much of `frame` as there is room for, as [`ClientSide::poll_send`] does. A failure is remembered and
+    /// not told: only reading says what became of the request.
+    fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<()>;
+
+    /// Whether nothing more can be sent.
+    fn is_write_broken(&self) -> bool;
+
+    /// Reads the next head, interim or final, as HTTP/1.1 text into `reply` (what was in there is dropped), parsed in
+    /// `response`. `scratch` is memory to read into. Not to be called again after a final head.
+    fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+        scratch: &mut [u8],
+        response: &mut ResponseHead,
+        reply: &mut Vec<u8>,
+        kind: RequestKind,
+    ) -> Poll<Result<(), FailureKind>>;
+
+    /// The next frame of the response's body; `None`: it is over, and whole.
+    fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+        scratch: &mut [u8],
+    ) -> Poll<Option<Result<Frame, FailureKind>>>;
+
+    /// Whether the body is known to be over without another frame. Right after the head it says whether there is one.
+    fn is_over(&self) -> bool;
+
+    /// So many bytes of content have been taken by the client: the destination may send as many more.
+    fn release(&mut self, bytes: usize);
+
+    /// A connection that carried requests before took not one byte: it was dead already, nothing has happened, and the
+    /// attempt starts over on a fresh one.
+    fn is_unsent(&self) -> bool;
+
+    /// The end of an attempt that failed before its response's head was complete.
+    fn end(&self, failure: FailureKind) -> AttemptEnd;
+
+    /// What counts the attempt as running.
+    fn in_flight(&self) -> &InFlight;
+
+    /// A number that changes whenever a byte moves on the connection.
+    fn moved(&self) -> u64;
+}
