@@ -88,11 +88,8 @@ pub(crate) trait DestinationSide {
     ) -> Poll<Result<(), FailureKind>>;
 
     /// The next frame of the response's body; `None`: it is over, and whole.
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-        scratch: &mut [u8],
-    ) -> Poll<Option<Result<Frame, FailureKind>>>;
+    fn poll_frame(&mut self, context: &mut Context<'_>, scratch: &mut [u8])
+    -> Poll<Option<Result<Frame, FailureKind>>>;
 
     /// Whether the body is known to be over without another frame. Right after the head it says whether there is one.
     fn is_over(&self) -> bool;
