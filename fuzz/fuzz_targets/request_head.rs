@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
     let rewrite = RequestRewrite {
         prefix: "/",
         host: "d",
-        peer: "192.0.2.1",
+        peer: [192, 0, 2, 1].into(),
         client: [192, 0, 2, 1].into(),
         proto: "http",
         trust: Trust::Untrusted,

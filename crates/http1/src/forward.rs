@@ -17,7 +17,7 @@ use crate::fields::{Fate, Field, Known};
 use crate::framing::{RequestFraming, ResponseFraming};
 use crate::request::Request;
 use crate::response::Response;
-use crate::syntax::write_number;
+use crate::syntax::{write_address, write_number};
 
 /// What a request's head becomes for one destination.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,8 @@ pub struct RequestRewrite<'a> {
     pub prefix: &'a str,
     /// Value of Host.
     pub host: &'a str,
-    /// Address of the peer, without port.
-    pub peer: &'a str,
+    /// Address of the peer.
+    pub peer: IpAddr,
     /// Address of the client as trusted proxies name it; the peer's where there are none.
     pub client: IpAddr,
     /// `http` or `https`, as the client came.
@@ -227,17 +227,14 @@ fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRe
             out.extend_from_slice(value);
             out.extend_from_slice(b", ");
         }
-        if !has_for && request.values(Known::Forwarded).next().is_some() {
-            let client = rewrite.client.to_string();
-            if client != rewrite.peer {
-                out.extend_from_slice(client.as_bytes());
-                out.extend_from_slice(b", ");
-            }
+        if !has_for && request.values(Known::Forwarded).next().is_some() && rewrite.client != rewrite.peer {
+            write_address(out, rewrite.client);
+            out.extend_from_slice(b", ");
         }
         has_proto = request.values(Known::ForwardedProto).next().is_some();
         has_host = request.values(Known::ForwardedHost).next().is_some();
     }
-    out.extend_from_slice(rewrite.peer.as_bytes());
+    write_address(out, rewrite.peer);
     out.extend_from_slice(b"\r\n");
     if !has_proto {
         write_field(out, b"X-Forwarded-Proto", rewrite.proto.as_bytes());

@@ -1,5 +1,8 @@
 //! Which bytes may stand where (RFC 9110 5.5 and 5.6, RFC 3986 2), and the few helpers over them.
 
+use std::io::Write as _;
+use std::net::IpAddr;
+
 /// Whether `byte` may stand in a token: a method, a field name, an option (RFC 9110 5.6.2).
 pub fn is_token(byte: u8) -> bool {
     class(byte) & TOKEN != 0
@@ -87,6 +90,22 @@ pub fn write_number(out: &mut Vec<u8>, number: u64) {
         }
     }
     out.extend_from_slice(text.get(text.len() - length..).unwrap_or_default());
+}
+
+/// Appends an address as text, without a port (RFC 5952 for IPv6).
+pub fn write_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            for (place, octet) in address.octets().into_iter().enumerate() {
+                if place > 0 {
+                    out.push(b'.');
+                }
+                write_number(out, u64::from(octet));
+            }
+        }
+        // Writing into memory does not fail.
+        IpAddr::V6(address) => drop(write!(out, "{address}")),
+    }
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -183,6 +202,16 @@ mod tests {
             let mut out = Vec::new();
             write_number(&mut out, number);
             assert_eq!(out, number.to_string().into_bytes());
+        }
+    }
+
+    #[test]
+    fn addresses_are_written_as_the_standard_library_writes_them() {
+        for text in ["192.0.2.7", "0.0.0.0", "255.255.255.255", "::1", "2001:db8::7", "::ffff:192.0.2.7"] {
+            let address: IpAddr = text.parse().unwrap_or(IpAddr::from([9; 4]));
+            let mut out = Vec::new();
+            write_address(&mut out, address);
+            assert_eq!(out, text.as_bytes());
         }
     }
 

@@ -14,7 +14,7 @@ const LIMITS: HeadLimits = HeadLimits { line: 8192, bytes: 32768, fields: 100 };
 const REWRITE: RequestRewrite<'_> = RequestRewrite {
     prefix: "/",
     host: "d1:81",
-    peer: "192.0.2.7",
+    peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),
     client: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),
     proto: "http",
     trust: Trust::Untrusted,

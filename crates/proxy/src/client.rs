@@ -23,8 +23,6 @@ pub(crate) struct Client<I: Io> {
     pub(crate) stream: Wire<I::Stream>,
     /// The peer's address, canonical.
     pub(crate) address: IpAddr,
-    /// The same as text.
-    pub(crate) address_text: String,
     /// Read, and part of no message yet.
     pub(crate) input: Vec<u8>,
     pub(crate) timer: Timer<I>,
@@ -57,8 +55,7 @@ impl<I: Io> Client<I> {
     /// A connection that was just accepted.
     pub(crate) fn new(io: I, stream: Wire<I::Stream>, peer: SocketAddr) -> Self {
         let address = crate::local::address_of(peer);
-        let address_text = address.to_string();
-        Self { stream, address, address_text, input: Vec::new(), timer: Timer::new(io), sent: 0 }
+        Self { stream, address, input: Vec::new(), timer: Timer::new(io), sent: 0 }
     }
 
     /// Reads one head into a workspace. Without a byte of it nothing is held.

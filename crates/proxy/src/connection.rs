@@ -1,9 +1,10 @@
 //! A client's connection: one exchange after the other, in one task.
+//!
+//! Most connections are idle, so what they hold while they wait must be small: what is seldom needed (refusing, lingering)
+//! is boxed when its time comes, and exchanges run in the worker's seats.
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 use http1::connection::{Persistence, Version};
@@ -16,7 +17,8 @@ use crate::listener::{ListenerCell, View};
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
 use crate::respond::{Recipient, Reply};
-use crate::turn::{self, After};
+use crate::seats;
+use crate::turn::After;
 use crate::wire::Wire;
 
 /// Serves one connection to its end.
@@ -26,8 +28,8 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     stream: I::Stream,
     peer: SocketAddr,
 ) {
-    let _present = Present::enter(&local).await;
-    let mut client = Client::new(local.io.clone(), Wire::Plain(stream), peer);
+    let _present = local.presence.enter().await;
+    let mut client = Box::new(Client::new(local.io.clone(), Wire::Plain(stream), peer));
     let mut idle_until = local.io.now() + listener.view().config.limits.header_timeout;
     loop {
         let view = listener.view();
@@ -35,20 +37,22 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         let is_closing = || local.presence.is_draining() || listener.is_closed();
         let after = match client.read_head(&local, &view.limits, patience, is_closing).await {
             Head::Over => return,
-            Head::TimedOut => return refuse(&local, client, &view, None, 408, "header-timeout").await,
-            Head::Refused(work, error) => {
-                return refuse(&local, client, &view, Some(work), error.status(), error.as_str()).await;
+            Head::TimedOut => {
+                return Box::pin(refuse(&local, client, &view, None, 408, "header-timeout")).await;
             }
-            Head::Complete(mut work) => {
-                let after = turn::serve(&local, &mut client, &mut work, &view).await;
-                local.give_back(work);
+            Head::Refused(work, error) => {
+                return Box::pin(refuse(&local, client, &view, Some(work), error.status(), error.as_str())).await;
+            }
+            Head::Complete(work) => {
+                let (back, after) = seats::serve(&local, client, work, &view).await;
+                client = back;
                 after
             }
         };
         match after {
             After::KeepAlive(now) => idle_until = now + view.config.limits.keepalive,
             After::Close => return,
-            After::Linger => return client.linger(&local).await,
+            After::Linger => return Box::pin(client.linger(&local)).await,
             After::Reset => return client.stream.reset_on_drop(),
         }
     }
@@ -57,7 +61,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 /// Answers a head that is no request, and closes: where the next one would start is not known.
 async fn refuse<I: Io, R: Resolve>(
     local: &Local<I, R>,
-    mut client: Client<I>,
+    mut client: Box<Client<I>>,
     view: &View,
     work: Option<Box<Workspace>>,
     status: u16,
@@ -81,29 +85,24 @@ async fn refuse<I: Io, R: Resolve>(
     }
 }
 
-/// The entry of a connection among those that are present.
-struct Present<I: Io, R> {
-    local: Rc<Local<I, R>>,
-    id: u64,
-}
-
-impl<I: Io, R> Present<I, R> {
-    async fn enter(local: &Rc<Local<I, R>>) -> Self {
-        let id = local.presence.enter();
-        poll_fn(|context| {
-            local.presence.wake_by(id, context.waker());
-            Poll::Ready(())
-        })
-        .await;
-        Self { local: Rc::clone(local), id }
-    }
-}
-
-impl<I: Io, R> Drop for Present<I, R> {
-    fn drop(&mut self) {
-        self.local.presence.leave(self.id);
-    }
-}
-
 /// A refusal is given up when the client does not take it within this time.
 const SEND: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use io::real::Real;
+    use upstream::SystemResolver;
+
+    use super::*;
+
+    fn size<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_connection_that_waits_is_small() {
+        let task = size(serve::<Real, SystemResolver>);
+        let client = size_of::<Client<Real>>();
+        assert!(task <= 512 && client <= 200, "the task has {task} bytes and the client {client}");
+    }
+}

@@ -11,8 +11,8 @@
 //! shares nothing with the others but the board: an exchange is driven by one task on one thread, from its first byte to
 //! its last, and both of its connections with it.
 //!
-//! Buffers: each thread reads into one buffer, so a connection that waits holds none; an exchange takes a workspace from
-//! the thread's stack of them and gives it back, so nothing is allocated in steady state.
+//! Buffers: each thread reads into one buffer, so a connection that waits holds none; an exchange takes a workspace and a
+//! seat (the memory of its future) from the thread's stacks and gives them back, so nothing is allocated in steady state.
 #![forbid(unsafe_code)]
 
 mod workers;
@@ -29,6 +29,8 @@ mod connection;
 mod wire;
 
 mod client;
+mod presence;
+mod seats;
 mod timer;
 
 mod turn;

@@ -1,10 +1,8 @@
 //! What all connections of one worker share: the way out, the pool, buffers. Nothing here leaves the thread.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Waker;
 
 use exchange::Snapshot;
 use http1::request::RequestHead;
@@ -12,11 +10,12 @@ use http1::response::ResponseHead;
 use io::Io;
 use telemetry::metrics::WorkerMetrics;
 use telemetry::reopen::ReopenFile;
-use tokio::sync::Notify;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
 use crate::faults::Faults;
+use crate::presence::Presence;
+use crate::seats::Seats;
 use crate::wall::Date;
 
 /// One worker's state.
@@ -33,6 +32,7 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) scratch: RefCell<Vec<u8>>,
     #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]
     pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
+    pub(crate) seats: Seats<I, R>,
     pub(crate) presence: Presence,
     /// Where it is said that a listener does not accept.
     pub(crate) faults: Faults,
@@ -88,69 +88,6 @@ pub(crate) fn scratch() -> RefCell<Vec<u8>> {
     RefCell::new(vec![0; SCRATCH])
 }
 
-/// Who is connected, so that an end can be announced to those who wait.
-#[derive(Default)]
-pub(crate) struct Presence {
-    is_draining: Cell<bool>,
-    next: Cell<u64>,
-    connections: RefCell<BTreeMap<u64, Option<Waker>>>,
-    empty: Notify,
-}
-
-impl Presence {
-    /// A connection begins.
-    pub(crate) fn enter(&self) -> u64 {
-        let id = self.next.get();
-        self.next.set(id + 1);
-        self.connections.borrow_mut().insert(id, None);
-        id
-    }
-
-    /// The task of a connection, once.
-    pub(crate) fn wake_by(&self, id: u64, waker: &Waker) {
-        if let Some(place) = self.connections.borrow_mut().get_mut(&id) {
-            *place = Some(waker.clone());
-        }
-    }
-
-    /// A connection is over.
-    pub(crate) fn leave(&self, id: u64) {
-        let mut connections = self.connections.borrow_mut();
-        connections.remove(&id);
-        if connections.is_empty() {
-            self.empty.notify_waiters();
-        }
-    }
-
-    /// Whether connections end after their current exchange.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.is_draining.get()
-    }
-
-    /// From now on no connection waits for another request.
-    pub(crate) fn drain(&self) {
-        self.is_draining.set(true);
-        self.wake_all();
-    }
-
-    /// Lets every connection look around: a listener may be gone.
-    pub(crate) fn wake_all(&self) {
-        let wakers: Vec<_> = self.connections.borrow().values().flatten().cloned().collect();
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// Ends when no connection is left.
-    pub(crate) async fn emptied(&self) {
-        loop {
-            let emptied = self.empty.notified();
-            if self.connections.borrow().is_empty() {
-                return;
-            }
-            emptied.await;
-        }
-    }
-}
-
 /// Text of an address as it stands in X-Forwarded-For and logs: IPv4 in IPv6 is IPv4, no zone.
 pub(crate) fn address_of(peer: SocketAddr) -> std::net::IpAddr {
     peer.ip().to_canonical()
@@ -158,5 +95,5 @@ pub(crate) fn address_of(peer: SocketAddr) -> std::net::IpAddr {
 
 /// One read takes so much at most: large bodies go in few system calls.
 const SCRATCH: usize = 256 * 1024;
-const IDLE_WORKSPACES: usize = 256;
+const IDLE_WORKSPACES: usize = 64;
 const KEPT_CAPACITY: usize = 16 * 1024;

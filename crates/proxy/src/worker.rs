@@ -26,7 +26,9 @@ use upstream::{Connector, Resolve, Tls};
 
 use crate::faults::{Fault, Faults};
 use crate::listener::{ListenerCell, accept};
-use crate::local::{Local, Presence, scratch};
+use crate::local::{Local, scratch};
+use crate::presence::Presence;
+use crate::seats::Seats;
 use crate::wall::Date;
 
 /// What a worker is told.
@@ -73,6 +75,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         pool: RefCell::new(Pool::new()),
         scratch: scratch(),
         workspaces: RefCell::default(),
+        seats: Seats::default(),
         presence: Presence::default(),
         faults: start.faults,
         date: Date::default(),

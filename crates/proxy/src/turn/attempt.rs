@@ -82,7 +82,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,
             host,
-            peer: &self.client.address_text,
+            peer: self.client.address,
             client: self.facts.client,
             proto: "http",
             trust: client_address::trust(&self.view.config, self.client.address),
