@@ -8,9 +8,10 @@ use model::active::{ActivePolicy, ProbeKind, ProbeStart, StatusRange};
 use model::available::AvailablePolicy;
 use model::cluster::{Compat, UpstreamHost};
 use model::config::{AccessLog, ControlSocket};
+use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
 use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
 use model::retry::{NonIdempotent, RetryRules};
-use model::route::RouteAction;
+use model::route::{RouteAction, Sticky};
 
 fn text(text: &str) -> Loaded {
     load("t.yaml", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None).unwrap_or_else(|r| panic!("{r}"))
@@ -28,11 +29,20 @@ fn every_served_key_is_read() {
     assert!(config.listeners[1].trusted_proxies.is_empty());
     assert_eq!(
         config.routes.iter().map(|r| r.id.to_string()).collect::<Vec<_>>(),
-        ["api", "hello", "old", "no", "rest"]
+        ["api", "hello", "old", "no", "some", "rest"]
     );
     assert_eq!(config.routes[0].matcher.hosts[2].name, "::1");
     assert_eq!(config.routes[0].max_request_body, Some(Some(10 << 20)));
     assert_eq!(config.routes[2].action, RouteAction::Redirect { to: "/new".to_owned(), status: 308 });
+    let some = &config.routes[4];
+    let RouteAction::Clusters(split) = &some.action else { panic!("{:?}", some.action) };
+    assert_eq!(split.sides.iter().map(|side| side.weight).collect::<Vec<_>>(), [90, 10]);
+    assert_eq!(split.sticky, Sticky::Cookie("side".to_owned()));
+    assert_eq!((split.force_header.as_deref(), split.force_cookie.as_deref()), (Some("x-side"), Some("force-side")));
+    assert_eq!((some.policy.access.allow.len(), some.policy.access.deny.len()), (2, 1));
+    let limit = RequestLimit { rate: 10.0, burst: 20, key: LimitKey::Header("x-key".to_owned()) };
+    assert_eq!(some.policy.limit_requests, Some(limit));
+    assert_eq!(some.policy.limit_connections, Some(ConnectionLimit { per_client: 20 }));
     let api = &config.clusters[0];
     assert_eq!(api.host, UpstreamHost::Original);
     assert_eq!(api.session_affinity.as_ref().unwrap().cookie.max_age, Some(Duration::from_secs(3600)));

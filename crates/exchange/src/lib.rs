@@ -4,13 +4,20 @@
 //! does what the [`Step`] says, tells the machine what came of it by [`Exchange::handle`], and after each call hands
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
-//! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), `pick` (who is next), [`reason`].
+//! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`access`] (who may come), [`limit`] (how often),
+//! [`split`] (to which of several clusters), `pick` (who is next), [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;
 pub mod step;
 
 pub mod walk;
+
+pub mod access;
+
+pub mod limit;
+
+pub mod split;
 
 mod pick;
 

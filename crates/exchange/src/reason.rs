@@ -11,6 +11,12 @@ pub enum Reason {
     Route,
     /// A route's `deny`: 403 unless it says otherwise.
     Denied,
+    /// The route's access list does not admit the client: 403.
+    AccessDenied,
+    /// The client asks more often than the route's `limit_requests` lets it: 429.
+    TooManyRequests,
+    /// The client has as many requests in flight as the route's `limit_connections` lets it: 429.
+    TooManyInFlight,
     /// The path has no safe form: 400.
     Path,
     /// No route matches: 404.
@@ -88,9 +94,10 @@ impl Reason {
         match self {
             Self::Route => 200,
             Self::Path | Self::ClientBody => 400,
-            Self::Denied => 403,
+            Self::Denied | Self::AccessDenied => 403,
             Self::NoRoute => 404,
             Self::MethodNotAllowed => 405,
+            Self::TooManyRequests | Self::TooManyInFlight => 429,
             Self::ClientGone => 499,
             Self::Dns
             | Self::NoLiveUpstreams
@@ -111,7 +118,7 @@ impl Reason {
         Some(match self {
             Self::Route | Self::ClientGone => return None,
             Self::Path | Self::MethodNotAllowed | Self::ClientBody => "http_request_error",
-            Self::Denied => "http_request_denied",
+            Self::Denied | Self::AccessDenied | Self::TooManyRequests | Self::TooManyInFlight => "http_request_denied",
             Self::NoRoute => "destination_not_found",
             Self::NoCluster => "proxy_configuration_error",
             Self::NoneAvailable | Self::NoLiveUpstreams | Self::AffinityLost => "destination_unavailable",
@@ -133,6 +140,9 @@ impl Reason {
         match self {
             Self::Route => "route",
             Self::Denied => "denied",
+            Self::AccessDenied => "access-denied",
+            Self::TooManyRequests => "too-many-requests",
+            Self::TooManyInFlight => "too-many-in-flight",
             Self::Path => "ambiguous-path",
             Self::NoRoute => "no-route",
             Self::MethodNotAllowed => "method-not-allowed",

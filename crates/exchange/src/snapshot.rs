@@ -12,8 +12,12 @@ use model::cluster::{Cluster, Compat, UpstreamHost};
 use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
 use model::retry::RetryRules;
+use model::route::{Route, RouteAction};
 use model::timeouts::Timeouts;
 use model::view::HealthView;
+
+use crate::access::AccessRules;
+use crate::split::SplitView;
 
 /// Configuration and availability at one moment.
 pub struct Snapshot {
@@ -41,12 +45,42 @@ pub struct RouteView {
     pub timeout: Option<Duration>,
     /// Longest request body in place of the listener's limit.
     pub max_request_body: Option<Option<u64>>,
+    /// Who may come and how often; `None`: everybody, always.
+    pub rules: Option<Box<AccessRules>>,
+}
+
+impl RouteView {
+    /// What requests need to know of a route of `config`.
+    pub fn of(route: &Route, config: &Config) -> Self {
+        let place = |id: &ClusterId| {
+            let found = (0..).zip(&config.clusters).find(|(_, cluster)| cluster.id == *id);
+            found.map(|(place, _)| ClusterIndex(place))
+        };
+        let action = match &route.action {
+            RouteAction::Cluster(id) => id.as_ref().and_then(place).map_or(ActionView::NoCluster, ActionView::Cluster),
+            RouteAction::Clusters(split) => ActionView::Split(Box::new(SplitView::of(split, place))),
+            RouteAction::Respond { status, body } => {
+                ActionView::Respond { status: *status, body: body.as_str().into() }
+            }
+            RouteAction::Redirect { to, status } => ActionView::Redirect { to: to.as_str().into(), status: *status },
+            RouteAction::Deny(status) => ActionView::Deny(*status),
+        };
+        Self {
+            id: route.id.clone(),
+            action,
+            timeout: route.timeout,
+            max_request_body: route.max_request_body,
+            rules: AccessRules::of(&route.id, &route.policy).map(Box::new),
+        }
+    }
 }
 
 /// What becomes of a request, with the cluster's name resolved.
 pub enum ActionView {
     /// Forwarded to this cluster.
     Cluster(ClusterIndex),
+    /// Forwarded to one of several clusters.
+    Split(Box<SplitView>),
     /// The cluster does not exist (YARP files only): 503.
     NoCluster,
     /// Answered here.

@@ -1,12 +1,14 @@
 //! What goes into the machine and what comes out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::id::{ClusterIndex, DestinationIndex, RouteIndex, Slot};
 use model::outcome::{AttemptEnd, Outcome};
 use model::time::Timestamp;
 pub use retry::{Cost, Replay, RetryDenied};
 
+use crate::limit::{ClientKey, Pace, Rule};
 pub use crate::reason::Reason;
 
 /// What the driver tells the machine.
@@ -103,12 +105,14 @@ pub struct Answer {
     pub location: Option<Arc<str>>,
     /// Value of Allow, for 405.
     pub allow: Option<Arc<str>>,
+    /// Value of Retry-After, seconds.
+    pub retry_after: Option<u32>,
 }
 
 impl Answer {
     /// The answer that a reason has by itself.
     pub fn of(reason: Reason) -> Self {
-        Self { status: reason.status(), reason, body: None, location: None, allow: None }
+        Self { status: reason.status(), reason, body: None, location: None, allow: None, retry_after: None }
     }
 }
 
@@ -139,6 +143,10 @@ pub trait Shared {
     /// Whether more than half of the destination's attempts of the last 10 s failed (of five or more): when all that is
     /// left fails like that, requests whose bytes went out are not repeated.
     fn is_failing(&self, slot: Slot) -> bool;
+    /// Takes one request from what the client may still ask for; how long until it may where it may not.
+    fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration>;
+    /// Counts one more request of the client in flight, until the exchange is over; false when it has `most` already.
+    fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool;
 }
 
 /// Where an exchange stands, for the log.

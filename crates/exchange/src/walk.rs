@@ -7,7 +7,7 @@
 //!    │          │  └─ ResponseHead ─────────> Forwarding ── ResponseEnded, DeadlineReached, ClientGone ──> Ended
 //!    │          │       Step::Forward                        Step::Done                                      ^
 //!    │          └─ AttemptEnded, may not; DeadlineReached; ClientGone: Step::Answer or Step::AnswerHeld ─────┤
-//!    └─ bad path, no route, respond, redirect, deny, none available: Step::Answer ───────────────────────────┘
+//!    └─ bad path, no route, not admitted, respond, redirect, deny, none available: Step::Answer ───────────────────────────┘
 //! ```
 //!
 //! Inputs that do not fit the state change nothing. On the common path (one attempt, no cookie, up to 64 destinations)
@@ -25,6 +25,7 @@ mod end;
 use std::collections::BTreeSet;
 
 use balance::affinity::Pin;
+use balance::affinity::cookie::set_cookie;
 use balance::{IndexSet, Turns};
 use model::cluster::Compat;
 use model::config::Config;
@@ -37,7 +38,7 @@ use retry::{Repeatable, Replay, RetryDenied};
 
 use self::next::Ground;
 use crate::reason::Reason;
-use crate::snapshot::{ClusterView, Snapshot};
+use crate::snapshot::{ActionView, ClusterView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Input, Placement, Report, Shared, Step};
 
 /// What one worker keeps between exchanges.
@@ -76,6 +77,9 @@ pub struct Exchange {
     resend: Resend,
     held: Held,
     new_pin: Option<DestinationIndex>,
+    /// The side that was drawn for a client that a cookie keeps there.
+    drawn: Option<usize>,
+    new_side: Option<usize>,
     denied: Option<RetryDenied>,
     report: Option<Report>,
 }
@@ -138,6 +142,8 @@ impl Exchange {
             resend: Resend::Unused,
             held: Held::Nothing,
             new_pin: None,
+            drawn: None,
+            new_side: None,
             denied: None,
             report: None,
         };
@@ -214,10 +220,28 @@ impl Exchange {
         self.deadline
     }
 
-    /// The destination that the response pins the client to: the driver adds a Set-Cookie with its key. Known from
-    /// [`Step::Forward`] on.
+    /// The destination that the response pins the client to. Known from [`Step::Forward`] on.
     pub fn new_pin(&self) -> Option<DestinationIndex> {
         self.new_pin
+    }
+
+    /// Values of the Set-Cookie fields that the driver adds to the forwarded response: for a new pin, and for a side that
+    /// was drawn. Known from [`Step::Forward`] on; nearly always none.
+    pub fn cookies(&self, snapshot: &Snapshot) -> Vec<String> {
+        let mut cookies = Vec::new();
+        if let Some(pin) = self.new_pin
+            && let Some(cluster) = self.cluster(snapshot)
+            && let (Some(affinity), Some(pinned)) = (&cluster.affinity, cluster.destinations.get(pin.index()))
+        {
+            cookies.push(set_cookie(&affinity.key_name, &pinned.affinity_key, &affinity.cookie));
+        }
+        if let Some(side) = self.new_side
+            && let Some(route) = self.placement.route.and_then(|route| snapshot.routes.get(route.index()))
+            && let ActionView::Split(split) = &route.action
+        {
+            cookies.extend(split.set_cookie(side));
+        }
+        cookies
     }
 
     /// Why the last failed attempt was not repeated; `None` when nothing was refused.

@@ -63,8 +63,8 @@ pub struct ResponseRewrite<'a> {
     pub version: Version,
     /// Whether the client's connection stays open.
     pub persistence: Persistence,
-    /// A `Set-Cookie` of ours.
-    pub cookie: Option<&'a str>,
+    /// Values of `Set-Cookie` fields of ours.
+    pub cookies: &'a [String],
     /// Value of `Date` for a response that came without (RFC 9110 6.6.1).
     pub date: &'a str,
 }
@@ -109,7 +109,7 @@ pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRe
     if !is_dated {
         write_field(out, b"Date", rewrite.date.as_bytes());
     }
-    if let Some(cookie) = rewrite.cookie {
+    for cookie in rewrite.cookies {
         write_field(out, b"Set-Cookie", cookie.as_bytes());
     }
     match response.framing() {
@@ -131,7 +131,7 @@ pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRe
 /// Appends an interim response's head (1xx) for an HTTP/1.1 client.
 pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
     let rewrite =
-        ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookie: None, date: "" };
+        ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookies: &[], date: "" };
     self::response(out, response, &rewrite);
 }
 

@@ -140,7 +140,7 @@ proptest! {
         let mut head = ResponseHead::default();
         prop_assert_eq!(head.parse(text.as_bytes(), &LIMITS, RequestKind::Other), Ok(Parsed::Complete));
         let mut out = Vec::new();
-        let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::Close, cookie: Some("a=b"), date: "now" };
+        let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::Close, cookies: &["a=b".to_owned()], date: "now" };
         forward::response(&mut out, &head.view(text.as_bytes()), &rewrite);
         let mut again = ResponseHead::default();
         prop_assert_eq!(again.parse(&out, &LIMITS, RequestKind::Other), Ok(Parsed::Complete));

@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use balance::{Picker, Policies, affinity};
-use exchange::snapshot::{ActionView, ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
+use exchange::snapshot::{ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
 use health::Core;
 use model::cluster::Cluster;
 use model::config::Config;
 use model::destination::Destination;
-use model::id::{ClusterId, ClusterIndex, Revision, Slot};
-use model::route::{Route, RouteAction};
+use model::id::{ClusterId, Revision, Slot};
 use model::view::{ClusterHealth, DestinationHealth};
 use route::Table;
 
@@ -180,21 +179,7 @@ fn destination_view(destination: &Destination, state: &DestinationHealth) -> Des
 }
 
 fn route_views(config: &Config) -> Arc<[RouteView]> {
-    config.routes.iter().map(|route| route_view(route, config)).collect()
-}
-
-fn route_view(route: &Route, config: &Config) -> RouteView {
-    let action = match &route.action {
-        RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
-        RouteAction::Cluster(Some(id)) => {
-            let place = (0..).zip(&config.clusters).find(|(_, cluster)| cluster.id == *id);
-            place.map_or(ActionView::NoCluster, |(place, _)| ActionView::Cluster(ClusterIndex(place)))
-        }
-        RouteAction::Respond { status, body } => ActionView::Respond { status: *status, body: body.as_str().into() },
-        RouteAction::Redirect { to, status } => ActionView::Redirect { to: to.as_str().into(), status: *status },
-        RouteAction::Deny(status) => ActionView::Deny(*status),
-    };
-    RouteView { id: route.id.clone(), action, timeout: route.timeout, max_request_body: route.max_request_body }
+    config.routes.iter().map(|route| RouteView::of(route, config)).collect()
 }
 
 fn needs(needs: health::Needs) -> Needs {

@@ -8,8 +8,8 @@
 //!                                            answer ─── respond                  └─> sharing ──> board; record ──> log
 //! ```
 //! Read in that order. The machine in `exchange` decides; what stands here moves bytes and watches the clock. A worker
-//! shares nothing with the others but the board: an exchange is driven by one task on one thread, from its first byte to
-//! its last, and both of its connections with it.
+//! shares nothing with the others but the board, and the counts of clients on routes that limit them: an exchange is
+//! driven by one task on one thread, from its first byte to its last, and both of its connections with it.
 //!
 //! Buffers: each thread reads into one buffer, so a connection that waits holds none; an exchange takes a workspace and a
 //! seat (the memory of its future) from the thread's stacks and gives them back, so nothing is allocated in steady state.
@@ -48,6 +48,7 @@ mod download;
 mod respond;
 
 mod client_address;
+mod limits;
 mod sharing;
 
 mod access_log;

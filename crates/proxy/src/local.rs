@@ -14,6 +14,7 @@ use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
 use crate::faults::Faults;
+use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::seats::Seats;
 use crate::wall::Date;
@@ -38,6 +39,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) faults: Faults,
     /// What answers of our own carry.
     pub(crate) date: Date,
+    /// Shared with the other workers.
+    pub(crate) limits: Arc<Limits>,
 }
 
 /// The memory of one exchange. Taken when the first byte of a request arrives, given back when the exchange is over.

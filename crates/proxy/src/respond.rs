@@ -18,6 +18,8 @@ pub(crate) struct Reply<'a> {
     pub(crate) content_type: &'static str,
     pub(crate) location: Option<&'a str>,
     pub(crate) allow: Option<&'a str>,
+    /// Seconds.
+    pub(crate) retry_after: Option<u32>,
 }
 
 /// To whom it goes.
@@ -39,13 +41,14 @@ impl<'a> Reply<'a> {
             content_type: TEXT,
             location: answer.location.as_deref(),
             allow: answer.allow.as_deref(),
+            retry_after: answer.retry_after,
         }
     }
 
     /// To a client that did something wrong.
     pub(crate) fn of_client_fault(status: u16, details: &'static str) -> Self {
         let error = Some("http_request_error");
-        Self { status, error, details, body: None, content_type: TEXT, location: None, allow: None }
+        Self { status, error, details, body: None, content_type: TEXT, location: None, allow: None, retry_after: None }
     }
 
     /// A JSON document.
@@ -58,6 +61,7 @@ impl<'a> Reply<'a> {
             content_type: "application/json",
             location: None,
             allow: None,
+            retry_after: None,
         }
     }
 
@@ -74,6 +78,9 @@ impl<'a> Reply<'a> {
         }
         if let Some(allow) = self.allow {
             write_field(out, b"Allow", allow.as_bytes());
+        }
+        if let Some(seconds) = self.retry_after {
+            write_field(out, b"Retry-After", seconds.to_string().as_bytes());
         }
         let line;
         let body = match self.body {

@@ -1,9 +1,11 @@
 //! What the exchange machine shares with other exchanges, over the board; and what its reports leave there.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::time::Duration;
 
 use board::{Ended, GateGuard, Trend};
+use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
 use exchange::step::{Cost, Shared};
 use exchange::{Admission, Report, Snapshot};
@@ -11,18 +13,23 @@ use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
+use crate::limits::{Limits, Permit};
+
 /// One exchange's access to the board.
 pub(crate) struct Sharing<'a> {
     board: &'a board::Worker<Snapshot>,
     now: Cell<Timestamp>,
     /// The gate that the running attempt holds.
     gate: RefCell<Option<GateGuard>>,
+    limits: &'a Arc<Limits>,
+    /// The client's place among its requests in flight, until the exchange is over.
+    permit: RefCell<Option<Permit>>,
 }
 
 impl<'a> Sharing<'a> {
     /// For an exchange that begins at `now`.
-    pub(crate) fn new(board: &'a board::Worker<Snapshot>, now: Timestamp) -> Self {
-        Self { board, now: Cell::new(now), gate: RefCell::new(None) }
+    pub(crate) fn new(board: &'a board::Worker<Snapshot>, limits: &'a Arc<Limits>, now: Timestamp) -> Self {
+        Self { board, now: Cell::new(now), gate: RefCell::new(None), limits, permit: RefCell::new(None) }
     }
 
     /// Time goes on. The gate of the attempt that may end with the next input is handed out, so that a gate claimed by
@@ -87,6 +94,19 @@ impl Shared for Sharing<'_> {
 
     fn is_failing(&self, slot: Slot) -> bool {
         self.board.board().trend(slot) == Trend::Failing
+    }
+
+    fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration> {
+        self.limits.take(self.now.get(), rule, client, pace)
+    }
+
+    fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool {
+        let permit = self.limits.enter(rule, client, most);
+        let is_admitted = permit.is_some();
+        if is_admitted {
+            self.permit.replace(permit);
+        }
+        is_admitted
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 ) -> After {
     let now = local.io.now();
     let snapshot = local.board.snapshot();
-    let sharing = Sharing::new(&local.board, now);
+    let sharing = Sharing::new(&local.board, &local.limits, now);
     let request = work.request.view(&work.head);
     let facts = Facts {
         client: client_address::client(&view.config, client.address, &request),

@@ -25,6 +25,7 @@ use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
 use crate::faults::{Fault, Faults};
+use crate::limits::Limits;
 use crate::listener::{ListenerCell, accept};
 use crate::local::{Local, scratch};
 use crate::presence::Presence;
@@ -55,6 +56,7 @@ pub(crate) struct Start<I: Io, R> {
     pub(crate) instance: Arc<str>,
     pub(crate) seed: u64,
     pub(crate) faults: Faults,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) commands: UnboundedReceiver<Command<I>>,
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         presence: Presence::default(),
         faults: start.faults,
         date: Date::default(),
+        limits: start.limits,
     });
     runtime.block_on(main(local, start.commands));
     // Dropping the runtime ends what did not finish within the grace.

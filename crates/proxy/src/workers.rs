@@ -18,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use upstream::{Resolve, Tls};
 
 use crate::faults::Faults;
+use crate::limits::Limits;
 use crate::worker::{Command, Start, run};
 
 /// What the threads need.
@@ -101,9 +102,10 @@ where
         let count = context.board.workers();
         let bound = bind_all(&context.io, listeners, count)?;
         let faults = Faults::default();
+        let limits = Limits::new();
         let mut threads = Vec::with_capacity(count);
         for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            threads.push(start_thread(&context, number, &faults).map_err(StartError::Thread)?);
+            threads.push(start_thread(&context, number, &faults, &limits).map_err(StartError::Thread)?);
         }
         let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new(), faults };
         workers.listen(bound);
@@ -201,7 +203,12 @@ where
     }
 }
 
-fn start_thread<I, R>(context: &Context<I, R>, number: u32, faults: &Faults) -> io::Result<Thread<I>>
+fn start_thread<I, R>(
+    context: &Context<I, R>,
+    number: u32,
+    faults: &Faults,
+    limits: &Arc<Limits>,
+) -> io::Result<Thread<I>>
 where
     I: Io + Send,
     I::Bound: Send,
@@ -219,6 +226,7 @@ where
         instance: Arc::clone(&context.instance),
         seed: context.seed.wrapping_add(u64::from(number)),
         faults: faults.clone(),
+        limits: Arc::clone(limits),
         commands: receiver,
     };
     let body = move || {

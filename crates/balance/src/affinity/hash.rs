@@ -12,6 +12,11 @@ pub fn key(id: &str) -> String {
     format!("{:016x}", xxh64(&bytes, 0))
 }
 
+/// XXH64 (seed 0) of some bytes: where they lie in 64 bits.
+pub fn spread(bytes: &[u8]) -> u64 {
+    xxh64(bytes, 0)
+}
+
 /// Upper case, character by character, as .NET's invariant culture does it: a character whose upper case is more than
 /// one (ß) stays.
 pub fn upper(id: &str) -> impl Iterator<Item = char> + '_ {

@@ -27,8 +27,15 @@ pub fn look(r: &mut Reading<'_>, config: &Config) {
     }
     let mut routed: BTreeMap<&ClusterId, Vec<&Route>> = BTreeMap::new();
     for route in &config.routes {
-        if let RouteAction::Cluster(Some(id)) = &route.action {
-            routed.entry(id).or_default().push(route);
+        match &route.action {
+            RouteAction::Cluster(Some(id)) => routed.entry(id).or_default().push(route),
+            RouteAction::Clusters(split) => {
+                split.sides.iter().for_each(|side| routed.entry(&side.cluster).or_default().push(route))
+            }
+            RouteAction::Cluster(None)
+            | RouteAction::Respond { .. }
+            | RouteAction::Redirect { .. }
+            | RouteAction::Deny(_) => {}
         }
     }
     for cluster in &config.clusters {

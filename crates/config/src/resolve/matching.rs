@@ -34,6 +34,18 @@ impl Clusters {
         self.0.get(&name.to_ascii_lowercase())?.first()
     }
 
+    /// The one of exactly this name; an error at `span` when there is none.
+    pub fn named(&self, r: &mut Reading<'_>, name: &str, span: Span) -> Option<ClusterId> {
+        let found = self.exactly(name).cloned();
+        if found.is_none() {
+            let diagnostic = Diagnostic::error(format!("there is no cluster `{name}`"))
+                .label("expected the id of a cluster of this file")
+                .maybe_help(self.did_you_mean(name));
+            r.note(span, diagnostic);
+        }
+        found
+    }
+
     /// ``did you mean `x`?``
     pub fn did_you_mean(&self, name: &str) -> Option<String> {
         suggest::did_you_mean(name, self.0.values().flatten().map(ClusterId::as_str))

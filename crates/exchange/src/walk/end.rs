@@ -22,6 +22,7 @@ impl Exchange {
         };
         let is_new = has_affinity && is_good && self.pin != Pin::To(destination);
         self.new_pin = is_new.then_some(destination);
+        self.new_side = self.drawn.filter(|_| is_good);
         self.held = Held::Nothing;
         self.state = State::Forwarding(running, status);
         Step::Forward

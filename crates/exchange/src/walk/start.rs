@@ -38,8 +38,20 @@ impl Exchange {
             return self.answer(Answer::of(Reason::NoRoute));
         };
         self.placement.route = Some(route);
+        if let Some(rules) = &view.rules
+            && let Err(answer) = rules.judge(facts, shared)
+        {
+            return self.answer(answer);
+        }
         let index = match &view.action {
             ActionView::Cluster(index) => *index,
+            ActionView::Split(split) => match split.choose(facts, &mut worker.random) {
+                Some(choice) => {
+                    self.drawn = choice.drawn;
+                    choice.cluster
+                }
+                None => return self.answer(Answer::of(Reason::NoCluster)),
+            },
             ActionView::NoCluster => return self.answer(Answer::of(Reason::NoCluster)),
             ActionView::Respond { status, body } => {
                 let answer = Answer { status: *status, body: Some(body.clone()), ..Answer::of(Reason::Route) };

@@ -5,9 +5,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use balance::{Picker, Policies};
-use exchange::snapshot::{ActionView, ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
+use exchange::limit::{Buckets, ClientKey, InFlight, Pace, Rule};
+use exchange::snapshot::{ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
 use exchange::step::Cost;
 use exchange::{Exchange, Input, Shared, Step, Worker};
 use model::address::Url;
@@ -16,7 +18,7 @@ use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
 use model::config::{AccessLog, Config, Control, ControlSocket, Drain};
 use model::destination::Destination;
-use model::id::{ClusterIndex, Revision, RouteId, Slot};
+use model::id::{Revision, RouteId, Slot};
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::request::{BodyFacts, Fields, Method, NoFields, RequestFacts};
 use model::retry::RetryRules;
@@ -60,7 +62,7 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
 }
 
 /// A route that sends everything to the cluster.
-pub fn route(timeout: Option<std::time::Duration>) -> Route {
+pub fn route(timeout: Option<Duration>) -> Route {
     Route {
         id: RouteId::from("all"),
         order: 0,
@@ -130,46 +132,33 @@ pub fn of_health(cluster: &Cluster, health: &ClusterHealth) -> ClusterView {
 
 /// A snapshot of one cluster behind these routes.
 pub fn snapshot(view: ClusterView, routes: &[Route]) -> Snapshot {
-    let views: Vec<RouteView> = routes
-        .iter()
-        .map(|route| RouteView {
-            id: route.id.clone(),
-            action: match &route.action {
-                RouteAction::Cluster(Some(_)) => ActionView::Cluster(ClusterIndex(0)),
-                RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
-                RouteAction::Respond { status, body } => {
-                    ActionView::Respond { status: *status, body: body.as_str().into() }
-                }
-                RouteAction::Redirect { to, status } => {
-                    ActionView::Redirect { to: to.as_str().into(), status: *status }
-                }
-                RouteAction::Deny(status) => ActionView::Deny(*status),
-            },
-            timeout: route.timeout,
-            max_request_body: None,
-        })
-        .collect();
+    snapshot_of(vec![view], routes)
+}
+
+/// A snapshot of these clusters behind these routes.
+pub fn snapshot_of(views: Vec<ClusterView>, routes: &[Route]) -> Snapshot {
+    let config = Config {
+        workers: None,
+        control: Control {
+            address: ([127, 0, 0, 1], 9090).into(),
+            socket: ControlSocket::Off,
+            users: vec![],
+            token_file: None,
+        },
+        listeners: vec![],
+        routes: routes.to_vec(),
+        clusters: views.iter().map(|view| (*view.config).clone()).collect(),
+        drain: Drain::default(),
+        access_log: AccessLog::Off,
+        answers: Default::default(),
+    };
     Snapshot {
         revision: Revision(1),
-        config: Arc::new(Config {
-            workers: None,
-            control: Control {
-                address: ([127, 0, 0, 1], 9090).into(),
-                socket: ControlSocket::Off,
-                users: vec![],
-                token_file: None,
-            },
-            listeners: vec![],
-            routes: routes.to_vec(),
-            clusters: vec![(*view.config).clone()],
-            drain: Drain::default(),
-            access_log: AccessLog::Off,
-            answers: Default::default(),
-        }),
         health: Arc::new(HealthView::default()),
         table: Arc::new(::route::Table::new(routes)),
-        routes: views.into(),
-        clusters: vec![Arc::new(view)],
+        routes: routes.iter().map(|route| RouteView::of(route, &config)).collect(),
+        clusters: views.into_iter().map(Arc::new).collect(),
+        config: Arc::new(config),
     }
 }
 
@@ -180,6 +169,9 @@ pub struct Board {
     pub is_broke: Cell<bool>,
     pub taken: RefCell<BTreeSet<u32>>,
     pub failing: RefCell<BTreeSet<u32>>,
+    pub now: Cell<Timestamp>,
+    pub buckets: RefCell<Option<Buckets>>,
+    pub in_flight: RefCell<InFlight>,
 }
 
 impl Shared for Board {
@@ -199,6 +191,15 @@ impl Shared for Board {
 
     fn is_failing(&self, slot: Slot) -> bool {
         self.failing.borrow().contains(&slot.0)
+    }
+
+    fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration> {
+        let mut buckets = self.buckets.borrow_mut();
+        buckets.get_or_insert_with(|| Buckets::new(100)).take(self.now.get(), rule, client, pace)
+    }
+
+    fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool {
+        self.in_flight.borrow_mut().enter(rule, client, most)
     }
 }
 

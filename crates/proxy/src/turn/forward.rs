@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use balance::affinity::cookie::set_cookie;
 use exchange::Input;
 use exchange::snapshot::{ClusterView, DestinationView};
 use http1::body::Body;
@@ -33,8 +32,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return After::Close };
         self.local.board.progressed(leg.in_flight.slot(), self.now);
-        let cookie = self.cookie(cluster);
-        let form = self.write_head(cookie.as_deref());
+        let cookies = self.exchange.cookies(&snapshot);
+        let form = self.write_head(&cookies);
         let status = self.work.response.status();
         let mut body = Body::of_response(self.work.response.framing());
         let is_request_sent = self.upload.is_sent(&self.work.window);
@@ -72,7 +71,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         if parsed != Ok(Parsed::Complete) {
             return After::Close;
         }
-        let form = self.write_head(None);
+        let form = self.write_head(&[]);
         let mut body = Body::of_response(self.work.response.framing());
         let start = self.work.response.len();
         let bytes = self.work.reply.get(start..).unwrap_or_default();
@@ -90,14 +89,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         self.after(delivered, form)
     }
 
-    fn cookie(&self, cluster: &ClusterView) -> Option<String> {
-        let pinned = cluster.destinations.get(self.exchange.new_pin()?.index())?;
-        let affinity = cluster.affinity.as_ref()?;
-        Some(set_cookie(&affinity.key_name, &pinned.affinity_key, &affinity.cookie))
-    }
-
     /// Writes the head behind interim responses that wait in `work.back`.
-    fn write_head(&mut self, cookie: Option<&str>) -> Form {
+    fn write_head(&mut self, cookies: &[String]) -> Form {
         let response = self.work.response.view(&self.work.reply);
         let framing = response.framing();
         let is_decoded = framing == ResponseFraming::Chunked && self.facts.version == Version::Http10;
@@ -113,7 +106,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             end: if ends_with_connection { End::Connection } else { End::Framing },
         };
         self.local.date.with(self.now, |date| {
-            let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookie, date };
+            let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookies, date };
             http1::forward::response(&mut self.work.back, &response, &rewrite);
         });
         form

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use balance::{Picker, Policies, affinity};
 use board::Board;
-use exchange::snapshot::{ActionView, ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
+use exchange::snapshot::{ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
 use io::real::Real;
 use model::address::Url;
 use model::available::{AvailablePolicy, Because};
@@ -17,7 +17,7 @@ use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
 use model::config::{AccessLog, Config, Control, ControlSocket, Drain};
 use model::destination::Destination;
-use model::id::{ClusterIndex, ListenerId, Revision, Slot};
+use model::id::{ListenerId, Revision, Slot};
 use model::listener::{Listener, SelfCheck};
 use model::outcome::OutcomeClass;
 use model::retry::RetryRules;
@@ -203,30 +203,9 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         revision: Revision(1),
         health: Arc::new(HealthView::default()),
         table: Arc::new(route::Table::new(&config.routes)),
-        routes: config.routes.iter().map(|route| route_view(route, &config)).collect(),
+        routes: config.routes.iter().map(|route| RouteView::of(route, &config)).collect(),
         clusters: (0..).zip(&config.clusters).map(|(at, c)| Arc::new(cluster_view(c, at, &mut slots))).collect(),
         config: Arc::new(config),
-    }
-}
-
-fn route_view(route: &Route, config: &Config) -> RouteView {
-    let place = |id| config.clusters.iter().position(|cluster| &cluster.id == id);
-    RouteView {
-        id: route.id.clone(),
-        action: match &route.action {
-            RouteAction::Cluster(Some(id)) => match place(id) {
-                Some(place) => ActionView::Cluster(ClusterIndex(u32::try_from(place).unwrap())),
-                None => ActionView::NoCluster,
-            },
-            RouteAction::Cluster(None) | RouteAction::Clusters(_) => ActionView::NoCluster,
-            RouteAction::Respond { status, body } => {
-                ActionView::Respond { status: *status, body: body.as_str().into() }
-            }
-            RouteAction::Redirect { to, status } => ActionView::Redirect { to: to.as_str().into(), status: *status },
-            RouteAction::Deny(status) => ActionView::Deny(*status),
-        },
-        timeout: route.timeout,
-        max_request_body: route.max_request_body,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Routes, written down.
 
-use model::route::{CaseRule, HostKind, Route, RouteAction, RouteMatch, ValueMode, ValueRule};
+use model::entry::LimitKey;
+use model::route::{
+    CaseRule, HostKind, Route, RouteAction, RouteMatch, RoutePolicy, Split, Sticky, ValueMode, ValueRule,
+};
 
 use super::{Writer, bytes, list, optional, quoted, span};
 
@@ -11,11 +14,7 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
     match &route.action {
         RouteAction::Cluster(Some(id)) => w.value("cluster", quoted(id.as_str())),
         RouteAction::Cluster(None) => w.value("cluster", "null".to_owned()),
-        RouteAction::Clusters(split) => w.block("clusters", |w| {
-            for side in &split.sides {
-                w.value(side.cluster.as_str(), side.weight.to_string());
-            }
-        }),
+        RouteAction::Clusters(split) => write_split(w, split),
         RouteAction::Respond { status, body } => w.block("respond", |w| {
             w.value("status", status.to_string());
             w.value("body", quoted(body));
@@ -35,6 +34,49 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
             Some(Some(limit)) => bytes(limit),
         },
     );
+    entry(w, &route.policy);
+}
+
+fn write_split(w: &mut Writer<'_>, split: &Split) {
+    w.block("clusters", |w| {
+        for side in &split.sides {
+            w.value(side.cluster.as_str(), side.weight.to_string());
+        }
+    });
+    match &split.sticky {
+        Sticky::Off => w.value("sticky", "off".to_owned()),
+        Sticky::ClientAddress => w.value("sticky", "client_address".to_owned()),
+        Sticky::Cookie(name) => w.block("sticky", |w| w.value("cookie", quoted(name))),
+    }
+    if split.force_header.is_some() || split.force_cookie.is_some() {
+        w.block("force", |w| {
+            w.value("header", optional(split.force_header.as_deref()));
+            w.value("cookie", optional(split.force_cookie.as_deref()));
+        });
+    }
+}
+
+/// What a route asks of its clients; nothing is written of what it does not ask.
+fn entry(w: &mut Writer<'_>, policy: &RoutePolicy) {
+    for (name, networks) in [("allow", &policy.access.allow), ("deny", &policy.access.deny)] {
+        if !networks.is_empty() {
+            let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
+            w.value(name, list(networks.iter().map(String::as_str)));
+        }
+    }
+    if let Some(limit) = &policy.limit_requests {
+        w.block("limit_requests", |w| {
+            w.value("rate", limit.rate.to_string());
+            w.value("burst", limit.burst.to_string());
+            match &limit.key {
+                LimitKey::ClientAddress => w.value("key", "client_address".to_owned()),
+                LimitKey::Header(name) => w.block("key", |w| w.value("header", quoted(name))),
+            }
+        });
+    }
+    if let Some(limit) = policy.limit_connections {
+        w.block("limit_connections", |w| w.value("per_client", limit.per_client.to_string()));
+    }
 }
 
 fn matcher(w: &mut Writer<'_>, matcher: &RouteMatch) {

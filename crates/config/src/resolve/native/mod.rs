@@ -5,10 +5,12 @@ pub mod affinity;
 mod cluster;
 pub mod control;
 mod destination;
+mod entry;
 pub mod listener;
 mod passive;
 mod retry;
 mod route;
+mod split;
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use model::id::RouteId;
 use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::listener::body_limit;
-use crate::raw::Value;
+use super::{entry, networks, split};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
 use crate::resolve::matching::{self, Clusters};
@@ -19,14 +19,13 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     let order = s.take(r, "order").and_then(|f| f.whole(r, i64::from(i32::MIN)..=i64::from(i32::MAX)));
     let timeout = s.take(r, "timeout").and_then(|field| field.duration(r));
     let max_request_body = s.take(r, "max_request_body").map(|field| body_limit(r, &field));
-    let action = action(r, &mut s, field, clusters);
+    let mut policy = RoutePolicy::default();
+    let action = action(r, &mut s, field, clusters, &mut policy);
+    entry::resolve(r, &mut s, &mut policy);
     s.not_yet(
         r,
         &[
             ("buffering", "buffering"),
-            ("allow", "access lists"),
-            ("limit_requests", "request limits"),
-            ("limit_connections", "connection limits"),
             ("transforms", "transforms"),
             ("error_pages", "error pages"),
             ("maintenance", "maintenance pages"),
@@ -36,7 +35,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     );
     s.finish(r);
     let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
-    let (id, policy) = (RouteId::from(field.name.as_str()), RoutePolicy::default());
+    let id = RouteId::from(field.name.as_str());
     Some(Route { id, order, matcher, action: action?, timeout, max_request_body, policy })
 }
 
@@ -110,22 +109,35 @@ fn rules(r: &mut Reading<'_>, field: &Field<'_>, of: Of) -> Vec<ValueRule> {
     rules
 }
 
-fn action(r: &mut Reading<'_>, s: &mut Section<'_>, route: &Field<'_>, clusters: &Clusters) -> Option<RouteAction> {
-    let found: Vec<Field<'_>> =
+/// The one action of a route. A `deny` that lists networks is none: it goes into the policy.
+fn action(
+    r: &mut Reading<'_>,
+    s: &mut Section<'_>,
+    route: &Field<'_>,
+    clusters: &Clusters,
+    policy: &mut RoutePolicy,
+) -> Option<RouteAction> {
+    let mut found: Vec<Field<'_>> =
         ["cluster", "clusters", "respond", "redirect", "deny"].into_iter().filter_map(|key| s.take(r, key)).collect();
+    if let Some(at) = found.iter().position(|field| field.name == "deny" && entry::is_list(field)) {
+        policy.access.deny = networks(r, &found.remove(at));
+    }
+    let split = split::Options::take(r, s);
     match found.as_slice() {
         [] => {
-            let diagnostic = Diagnostic::error(format!("route `{}` does nothing", route.name))
-                .label("expected one of cluster, respond, redirect or deny");
+            let diagnostic = Diagnostic::error(format!("route `{}` does nothing", route.name)).label(EXPECTED_ACTION);
             r.note(route.key_span, diagnostic);
             None
         }
-        [one] => single_action(r, one, clusters),
+        [one] if one.name == "clusters" => split::resolve(r, one, split, clusters),
+        [one] => {
+            split.refuse(r);
+            single_action(r, one, clusters)
+        }
         [first, second, ..] => {
             let what = format!("route `{}` has {} actions", route.name, found.len());
-            let diagnostic = Diagnostic::error(what)
-                .label("expected one of cluster, respond, redirect or deny")
-                .related(r.source, first.key_span, "the first one");
+            let diagnostic =
+                Diagnostic::error(what).label(EXPECTED_ACTION).related(r.source, first.key_span, "the first one");
             r.note(second.key_span, diagnostic);
             None
         }
@@ -136,14 +148,7 @@ fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) ->
     match field.name.as_str() {
         "cluster" => {
             let text = field.text(r)?;
-            if let Some(id) = clusters.exactly(text) {
-                return Some(RouteAction::Cluster(Some(id.clone())));
-            }
-            let diagnostic = Diagnostic::error(format!("there is no cluster `{text}`"))
-                .label("expected the id of a cluster of this file")
-                .maybe_help(clusters.did_you_mean(text));
-            r.note(field.node.span, diagnostic);
-            None
+            clusters.named(r, text, field.node.span).map(|id| RouteAction::Cluster(Some(id)))
         }
         "respond" => {
             let mut s = field.section(r)?;
@@ -153,15 +158,7 @@ fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) ->
             Some(RouteAction::Respond { status: u16::try_from(status).ok()?, body })
         }
         "redirect" => redirect(r, field),
-        "deny" if matches!(field.node.value, Value::List(_)) => {
-            r.error(field.key_span, "`deny` with networks is not supported yet", "arrives with access lists");
-            None
-        }
-        "deny" => field.whole(r, 400..=499).and_then(|n| u16::try_from(n).ok()).map(RouteAction::Deny),
-        _ => {
-            r.error(field.key_span, "`clusters` is not supported yet", "arrives with several clusters per route");
-            None
-        }
+        _ => field.whole(r, 400..=499).and_then(|n| u16::try_from(n).ok()).map(RouteAction::Deny),
     }
 }
 
@@ -194,3 +191,5 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
     s.finish(r);
     Some(RouteAction::Redirect { to: to?, status: u16::try_from(status?).ok()? })
 }
+
+const EXPECTED_ACTION: &str = "expected one of cluster, clusters, respond, redirect or deny";
