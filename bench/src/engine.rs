@@ -6,48 +6,38 @@
 //!     └──────────────── response <───────────────────────────┘      all ends of this picture are one loop
 //! ```
 //!
-//! Requests never are pipelined and every message fits one read, so both ends are one read and one write per message.
+//! Requests are never pipelined.
+
+mod client;
+mod destination;
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
+use self::client::{Client, Outcome};
+use self::destination::{Answered, Destination, Payload};
+use crate::work::{Messages, Transport};
+
 /// Where the destinations listen; also in the peers' configurations.
 pub(crate) const DESTINATIONS: [u16; 3] = [19001, 19002, 19003];
-
-/// About 330 bytes, as a browser sends them.
-pub(crate) const REQUEST: &str = "GET /assets/articles/2024/overview?page=3 HTTP/1.1\r\n\
-    Host: www.example.test\r\n\
-    User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n\
-    Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
-    Accept-Language: en-US,en;q=0.5\r\n\
-    Accept-Encoding: gzip, deflate, br\r\n\
-    Cookie: theme=dark; id=2f1c9a7be0\r\n\r\n";
-
-/// 256 bytes of body behind 6 fields.
-pub(crate) fn response() -> Vec<u8> {
-    let head = "HTTP/1.1 200 OK\r\n\
-        Content-Type: text/html; charset=utf-8\r\n\
-        Content-Length: 256\r\n\
-        Cache-Control: max-age=60\r\n\
-        ETag: \"5f3a-62c1\"\r\n\
-        Date: Sun, 29 Nov 2026 12:00:00 GMT\r\n\
-        Server: destination\r\n\r\n";
-    [head.as_bytes(), &[b'x'; 256]].concat()
-}
 
 pub(crate) struct Engine {
     epoll: Epoll,
     ends: Vec<End>,
+    free: Vec<usize>,
     /// Indexes of the client ends, those that wait for work last.
     idle: Vec<usize>,
     events: Vec<EpollEvent>,
     buffer: Vec<u8>,
-    response: Vec<u8>,
+    request: Vec<u8>,
+    payload: Payload,
+    transport: Transport,
+    tls: Arc<rustls::ClientConfig>,
     /// Requests whose time has come while no connection was free.
     due: VecDeque<Instant>,
     pace: Pace,
@@ -68,11 +58,12 @@ pub(crate) struct Tally {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) request: Vec<u8>,
+    /// Head and beginning of the body.
     pub(crate) response: Vec<u8>,
 }
 
 /// When requests are sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// Each connection sends its next one as soon as it has the answer.
     Closed,
@@ -83,34 +74,29 @@ pub(crate) enum Pace {
 enum End {
     Free,
     Listener(TcpListener),
-    Destination(TcpStream),
+    Destination(Destination),
     Client(Client),
 }
 
-struct Client {
-    stream: TcpStream,
-    /// When its request should have been sent; `None` while it is idle.
-    intended: Option<Instant>,
-    /// Bytes of the response so far.
-    received: Vec<u8>,
-    /// How long a whole response was the last time.
-    usual: usize,
-}
-
 impl Engine {
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new(messages: Messages, transport: Transport, tls: Arc<rustls::ClientConfig>) -> Result<Self> {
         let mut engine = Self {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             ends: Vec::new(),
+            free: Vec::new(),
             idle: Vec::new(),
             events: vec![EpollEvent::empty(); 256],
-            buffer: vec![0; 64 * 1024],
-            response: response(),
+            buffer: vec![0; 256 * 1024],
+            request: Vec::new(),
+            payload: Payload::new(&messages),
+            transport,
+            tls,
             due: VecDeque::new(),
             pace: Pace::Closed,
             tally: Tally::default(),
             seen: Seen::default(),
         };
+        engine.request = messages.request;
         for port in DESTINATIONS {
             let listener = TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("127.0.0.1:{port}"))?;
             listener.set_nonblocking(true)?;
@@ -121,21 +107,20 @@ impl Engine {
 
     /// Opens client connections to a proxy, in place of the former ones.
     pub(crate) fn aim(&mut self, proxy: SocketAddr, connections: usize) -> Result<()> {
-        for end in &mut self.ends {
-            if matches!(end, End::Client(_)) {
-                *end = End::Free;
+        for at in 0..self.ends.len() {
+            if matches!(self.ends.get(at), Some(End::Client(_))) {
+                self.release(at);
             }
         }
         self.idle.clear();
         self.due.clear();
         self.pace = Pace::Closed;
-        for _ in 0..connections {
-            let stream = TcpStream::connect_timeout(&proxy, Duration::from_secs(2)).context("connecting a client")?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            let client = Client { stream, intended: None, received: Vec::with_capacity(4096), usual: 0 };
-            let at = self.add(End::Client(client))?;
-            self.idle.push(at);
+        for number in 0..connections {
+            self.connect(proxy)?;
+            // A proxy that accepts in turns has to come to it.
+            if number % 256 == 255 {
+                self.turn()?;
+            }
         }
         self.tally = Tally::default();
         Ok(())
@@ -184,12 +169,28 @@ impl Engine {
         }
     }
 
+    /// Each connection sends one request, a few at a time.
+    pub(crate) fn once_each(&mut self) -> Result<()> {
+        let all = std::mem::take(&mut self.idle);
+        for some in all.chunks(64) {
+            let before = self.tally.answered + self.tally.failed;
+            for &at in some {
+                self.send(at, Instant::now())?;
+            }
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while self.tally.answered + self.tally.failed < before + some.len() as u64 && Instant::now() < deadline {
+                self.turn()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for the answers that are still out.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + Duration::from_secs(5);
         self.due.clear();
         while Instant::now() < deadline
-            && self.ends.iter().any(|end| matches!(end, End::Client(client) if client.intended.is_some()))
+            && self.ends.iter().any(|end| matches!(end, End::Client(client) if client.is_waiting()))
         {
             self.turn()?;
         }
@@ -206,9 +207,31 @@ impl Engine {
         Ok(())
     }
 
+    /// Answers as the destinations until `is_over` says so; others make the load.
+    pub(crate) fn answer_until(&mut self, mut is_over: impl FnMut() -> Result<bool>) -> Result<()> {
+        let mut looked = Instant::now();
+        loop {
+            self.wait(EpollTimeout::from(5_u8))?;
+            if looked.elapsed() > Duration::from_millis(20) {
+                looked = Instant::now();
+                if is_over()? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
     fn turn(&mut self) -> Result<()> {
+        self.wait(EpollTimeout::ZERO)
+    }
+
+    fn wait(&mut self, timeout: EpollTimeout) -> Result<()> {
         let mut events = std::mem::take(&mut self.events);
-        let n = self.epoll.wait(&mut events, EpollTimeout::ZERO)?;
+        let n = match self.epoll.wait(&mut events, timeout) {
+            Ok(n) => n,
+            Err(nix::Error::EINTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
         for event in events.iter().take(n) {
             self.ready(event.data() as usize)?;
         }
@@ -221,32 +244,19 @@ impl Engine {
             Some(End::Listener(listener)) => {
                 let accepted = listener.accept();
                 let Ok((stream, _)) = accepted else { return Ok(()) };
-                stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
-                self.add(End::Destination(stream))?;
+                self.add(End::Destination(Destination::new(stream)?))?;
             }
-            Some(End::Destination(stream)) => match stream.read(&mut self.buffer) {
-                Ok(0) => self.free(at),
-                Ok(n) => {
-                    let request = self.buffer.get(..n).unwrap_or_default();
-                    // A head in two pieces is answered after its second one.
-                    if request.ends_with(b"\r\n\r\n") {
-                        if self.seen.request != request {
-                            self.seen.request = request.to_vec();
-                        }
-                        stream.write_all(&self.response).context("a destination answers")?;
-                    }
+            Some(End::Destination(destination)) => {
+                let answered = destination.turn(&mut self.buffer, &self.payload, &mut self.seen.request);
+                match answered {
+                    Answered::Waits => {}
+                    Answered::Blocked => self.watch(at, EpollFlags::EPOLLOUT)?,
+                    Answered::Unblocked => self.watch(at, EpollFlags::EPOLLIN)?,
+                    Answered::Over => self.release(at),
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => self.free(at),
-            },
+            }
             Some(End::Client(client)) => {
-                let outcome = match client.stream.read(&mut self.buffer) {
-                    Ok(0) => Outcome::Broken,
-                    Ok(n) => client.take(self.buffer.get(..n).unwrap_or_default()),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => Outcome::Partial,
-                    Err(_) => Outcome::Broken,
-                };
+                let outcome = client.read(&mut self.buffer);
                 self.judge(at, outcome)?;
             }
             Some(End::Free) | None => {}
@@ -263,46 +273,57 @@ impl Engine {
                 if matches!(self.pace, Pace::Poisson { .. }) {
                     self.tally.latencies.push(intended.elapsed());
                 }
-                if self.seen.response != client.received {
-                    self.seen.response.clone_from(&client.received);
+                if self.seen.response != client.beginning() {
+                    self.seen.response = client.beginning().to_vec();
                 }
-                client.received.clear();
-                self.idle.push(at);
+                client.next();
+                if self.transport == Transport::TlsOnce {
+                    let proxy = client.proxy();
+                    self.release(at);
+                    self.connect(proxy)?;
+                } else {
+                    self.idle.push(at);
+                }
             }
             Outcome::Refused => {
                 self.tally.failed += 1;
-                client.received.clear();
+                client.next();
                 self.idle.push(at);
             }
             Outcome::Broken => {
                 self.tally.failed += 1;
-                let proxy = client.stream.peer_addr();
-                self.free(at);
+                let proxy = client.proxy();
+                self.release(at);
                 ensure!(self.tally.failed < 1000, "a proxy closes connections");
                 // A peer that is gone altogether ends the run.
-                let stream = TcpStream::connect(proxy.context("a connection that was reset")?)?;
-                stream.set_nonblocking(true)?;
-                let client = Client { stream, intended: None, received: Vec::new(), usual: 0 };
-                let at = self.add(End::Client(client))?;
-                self.idle.push(at);
+                self.connect(proxy)?;
             }
         }
         Ok(())
     }
 
+    fn connect(&mut self, proxy: SocketAddr) -> Result<()> {
+        let tls = match self.transport {
+            Transport::Plain => None,
+            Transport::Tls | Transport::TlsOnce => Some(Arc::clone(&self.tls)),
+        };
+        let client = Client::connect(proxy, tls)?;
+        let at = self.add(End::Client(client))?;
+        self.idle.push(at);
+        Ok(())
+    }
+
     fn send(&mut self, at: usize, intended: Instant) -> Result<()> {
-        if let Some(End::Client(client)) = self.ends.get_mut(at) {
-            client.intended = Some(intended);
-            if client.stream.write_all(REQUEST.as_bytes()).is_err() {
-                self.judge(at, Outcome::Broken)?;
-            }
+        if let Some(End::Client(client)) = self.ends.get_mut(at)
+            && client.send(&self.request, intended).is_err()
+        {
+            self.judge(at, Outcome::Broken)?;
         }
         Ok(())
     }
 
     fn add(&mut self, end: End) -> Result<usize> {
-        let free = self.ends.iter().position(|end| matches!(end, End::Free));
-        let at = free.unwrap_or_else(|| {
+        let at = self.free.pop().unwrap_or_else(|| {
             self.ends.push(End::Free);
             self.ends.len() - 1
         });
@@ -310,7 +331,8 @@ impl Engine {
         match &end {
             End::Free => {}
             End::Listener(listener) => self.epoll.add(listener, event)?,
-            End::Destination(stream) | End::Client(Client { stream, .. }) => self.epoll.add(stream, event)?,
+            End::Destination(destination) => self.epoll.add(&destination.stream, event)?,
+            End::Client(client) => self.epoll.add(&client.stream, event)?,
         }
         if let Some(place) = self.ends.get_mut(at) {
             *place = end;
@@ -318,50 +340,20 @@ impl Engine {
         Ok(at)
     }
 
+    fn watch(&self, at: usize, flags: EpollFlags) -> Result<()> {
+        if let Some(End::Destination(destination)) = self.ends.get(at) {
+            self.epoll.modify(&destination.stream, &mut EpollEvent::new(flags, at as u64))?;
+        }
+        Ok(())
+    }
+
     /// Closing takes it out of epoll.
-    fn free(&mut self, at: usize) {
+    fn release(&mut self, at: usize) {
         if let Some(end) = self.ends.get_mut(at) {
             *end = End::Free;
+            self.free.push(at);
         }
     }
-}
-
-enum Outcome {
-    Partial,
-    /// With the time when its request should have been sent.
-    Whole(Instant),
-    /// Whole, but not the destination's.
-    Refused,
-    Broken,
-}
-
-impl Client {
-    fn take(&mut self, bytes: &[u8]) -> Outcome {
-        self.received.extend_from_slice(bytes);
-        let is_usual = self.received.len() == self.usual;
-        if !is_usual {
-            let Some(length) = length(&self.received) else { return Outcome::Partial };
-            if self.received.len() < length {
-                return Outcome::Partial;
-            }
-            self.usual = length;
-        }
-        let intended = self.intended.take();
-        match intended {
-            Some(intended) if self.received.get(9..12) == Some(b"200") && self.received.len() == self.usual => {
-                Outcome::Whole(intended)
-            }
-            Some(_) | None => Outcome::Refused,
-        }
-    }
-}
-
-/// Length of the whole response, when its head is there.
-fn length(received: &[u8]) -> Option<usize> {
-    let head = received.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-    let text = String::from_utf8_lossy(received.get(..head)?).to_lowercase();
-    let value = text.lines().find_map(|line| line.strip_prefix("content-length:"));
-    Some(head + value.and_then(|value| value.trim().parse::<usize>().ok()).unwrap_or(0))
 }
 
 /// Exponential gaps make Poisson arrivals.

@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::work::Work;
+
 /// Asked for by `--help`.
 pub(crate) const USAGE: &str = "\
-bench [--rounds N] [--seconds S] [--connections N] [--rate PER-SECOND] [--only a,b] [--json FILE] [--document FILE]
+bench [--work a,b] [--rounds N] [--seconds S] [--connections N] [--only a,b] [--json FILE] [--document FILE]
+  --work         small,10k/s when not given; all, or some of: small, logged, post, 10kB, 1MiB, 100MiB, 10k/s, 20k/s,
+                 40k/s, tls, tls-new, h2, grpc, routes, workers, idle
   --rounds       rounds for each proxy, 9
   --seconds      length of a round without its warm-up, 2
-  --connections  client connections, 64
-  --rate         measures latency at this rate, too (Poisson arrivals); 0: does not; 10000
-  --only         some of nginx,haproxy,lazaret
+  --connections  client connections, 64; at rest (idle) 9000
+  --only         some of nginx, haproxy, lazaret, envoy, caddy, tcp-copy, lazaret-routes, lazaret-two
   --json         writes the figures to a file
-  --document     replaces the measured part of docs/performance.md (or of another file with its marks)";
+  --document     replaces the measured part of docs/performance.md (or of another file with its marks), and draws
+                 performance.svg beside it";
 
 /// The proxy under test has it to itself.
 pub(crate) const PROXY_CORE: usize = 0;
@@ -25,7 +29,9 @@ pub(crate) struct Options {
     pub(crate) rounds: usize,
     pub(crate) length: Duration,
     pub(crate) connections: usize,
-    pub(crate) rate: Option<f64>,
+    pub(crate) works: Vec<Work>,
+    /// Whether memory at rest is measured.
+    pub(crate) idle: Idle,
     pub(crate) only: Vec<String>,
     pub(crate) json: Option<PathBuf>,
     pub(crate) document: Option<PathBuf>,
@@ -38,7 +44,8 @@ impl Options {
             rounds: 9,
             length: Duration::from_secs(2),
             connections: 64,
-            rate: Some(10_000.0),
+            works: vec![Work::Small, Work::Paced(10_000)],
+            idle: Idle::Skipped,
             only: Vec::new(),
             json: None,
             document: None,
@@ -52,7 +59,7 @@ impl Options {
                 "--rounds" => options.rounds = value.parse()?,
                 "--seconds" => options.length = Duration::try_from_secs_f64(value.parse()?)?,
                 "--connections" => options.connections = value.parse()?,
-                "--rate" => options.rate = Some(value.parse()?).filter(|&rate: &f64| rate > 0.0),
+                "--work" => options.choose(&value)?,
                 "--only" => options.only = value.split(',').map(str::to_owned).collect(),
                 "--json" => options.json = Some(value.into()),
                 "--document" => options.document = Some(value.into()),
@@ -63,6 +70,30 @@ impl Options {
         ensure!(options.length >= Duration::from_millis(400), "a round needs two windows of 200 ms");
         Ok(Some(options))
     }
+}
+
+impl Options {
+    fn choose(&mut self, value: &str) -> Result<()> {
+        self.works.clear();
+        for name in value.split(',') {
+            match name {
+                "all" => {
+                    self.works = Work::ALL.to_vec();
+                    self.idle = Idle::Measured;
+                }
+                "idle" => self.idle = Idle::Measured,
+                _ => self.works.push(Work::of(name).with_context(|| format!("{name} is no work\n{USAGE}"))?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether memory at rest is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    Skipped,
+    Measured,
 }
 
 /// Cores of the machine, also those that this thread is not pinned to.

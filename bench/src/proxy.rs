@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,49 +10,8 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::options::{Options, PROXY_CORE};
-
-/// How a proxy is started.
-pub(crate) struct Peer {
-    pub(crate) name: &'static str,
-    addr: SocketAddr,
-    words: Vec<String>,
-    version: &'static str,
-}
-
-/// All that this bench knows, or those that were asked for.
-pub(crate) fn peers(options: &Options) -> Vec<Peer> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
-    let file = |name: &str| peers.join(name).display().to_string();
-    // Pid file and the like; always the same place, so that nothing piles up.
-    let folder = std::env::temp_dir().join("lazaret-bench");
-    let lazaret = beside("lazaret").display().to_string();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let all = [
-        Peer {
-            name: "nginx",
-            addr: local(19080),
-            words: words(&["nginx", "-p", &folder.display().to_string(), "-c", &file("nginx.conf")]),
-            version: "-v",
-        },
-        Peer {
-            name: "haproxy",
-            addr: local(19081),
-            words: words(&["haproxy", "-db", "-q", "-f", &file("haproxy.cfg")]),
-            version: "-v",
-        },
-        Peer {
-            name: "lazaret",
-            addr: local(19082),
-            words: words(&[&lazaret, "run", "--log", "error", "-c", &file("lazaret.yaml")]),
-            version: "--version",
-        },
-    ];
-    // A folder that cannot be made shows when nginx starts.
-    let _ = fs::create_dir_all(&folder);
-    let is_wanted = |peer: &Peer| options.only.is_empty() || options.only.iter().any(|name| name == peer.name);
-    all.into_iter().filter(is_wanted).collect()
-}
+use crate::options::PROXY_CORE;
+use crate::peers::{Cores, Peer};
 
 /// A running proxy; ended when dropped.
 pub(crate) struct Proxy {
@@ -66,15 +24,18 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) fn start(peer: &Peer) -> Result<Self> {
         let program = peer.words.first().context("a program")?;
-        let version = Command::new(program).arg(peer.version).output().with_context(|| program.clone())?;
-        let version = String::from_utf8_lossy(&[version.stdout, version.stderr].concat()).into_owned();
-        let version = version.lines().next().unwrap_or_default().to_owned();
+        let version = version(peer, program)?;
+        let cores = match peer.cores {
+            Cores::One => PROXY_CORE.to_string(),
+            Cores::All => format!("0-{}", crate::options::all_cores() - 1),
+        };
         let child = Command::new("taskset")
-            .args(["-c", &PROXY_CORE.to_string()])
+            .args(["-c", &cores])
             .args(&peer.words)
             .env("PATH", path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .with_context(|| program.clone())?;
         let mut proxy = Self { name: peer.name, addr: peer.addr, version, child };
@@ -168,16 +129,24 @@ fn cpu_of(pid: u32) -> Result<u64> {
     Ok(sum)
 }
 
-/// A program that was built together with this one.
-fn beside(name: &str) -> PathBuf {
-    std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name))).unwrap_or_else(|| name.into())
+/// What it calls itself.
+fn version(peer: &Peer, program: &str) -> Result<String> {
+    if peer.version.is_empty() {
+        return Ok(peer.name.to_owned());
+    }
+    let version = Command::new(program).arg(peer.version).env("PATH", path()).output();
+    let version = version.with_context(|| program.to_owned())?;
+    let version = String::from_utf8_lossy(&[version.stdout, version.stderr].concat()).into_owned();
+    let line = version.lines().find(|line| line.contains(char::is_numeric)).unwrap_or_default();
+    // Envoy: `…/envoy  version: <commit>/1.40.0/Clean/…`.
+    if let Some((_, build)) = line.split_once("envoy  version: ") {
+        return Ok(format!("envoy/{}", build.split('/').nth(1).unwrap_or_default()));
+    }
+    let line = line.trim().trim_start_matches("nginx version: ");
+    Ok(line.split(" - ").next().unwrap_or(line).to_owned())
 }
 
 /// Administrators' programs are not on everybody's path.
 fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
-}
-
-fn local(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
 }

@@ -24,11 +24,15 @@ struct Tool {
     purpose: Purpose,
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 9] = [
     Tool { program: "ip", package: "iproute2", purpose: Purpose::Tests },
     Tool { program: "bird", package: "bird2", purpose: Purpose::Tests },
     Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Benches },
     Tool { program: "haproxy", package: "haproxy", purpose: Purpose::Benches },
+    Tool { program: "caddy", package: "caddy", purpose: Purpose::Benches },
+    Tool { program: "h2load", package: "nghttp2-client", purpose: Purpose::Benches },
+    Tool { program: "nghttpd", package: "nghttp2-server", purpose: Purpose::Benches },
+    Tool { program: "openssl", package: "openssl", purpose: Purpose::Benches },
     Tool { program: "taskset", package: "util-linux", purpose: Purpose::Benches },
 ];
 
