@@ -1,9 +1,11 @@
 //! One cluster's state: its policies, its destinations, and who of them is available.
 
 use std::cell::LazyCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::active::{ActiveCheck, ProbeRound};
+use model::address::Located;
 use model::available::Because;
 use model::cluster::{Cluster, UpstreamTls};
 use model::health::{Health, Switch};
@@ -13,6 +15,7 @@ use model::view::ClusterHealth;
 
 use crate::active::{ActivePolicy, ClusterProbes, ProbeResult};
 use crate::available::{AvailablePolicy, Candidate, Candidates, Selection, is_unhealthy};
+use crate::away::Away;
 use crate::destination::DestinationState;
 use crate::passive::Needs;
 use crate::timers::{TimerKey, Timers};
@@ -31,6 +34,8 @@ pub(crate) struct ClusterState {
     pub(crate) active_policy: Option<Box<dyn ActivePolicy>>,
     pub(crate) available_policy: Option<Box<dyn AvailablePolicy>>,
     pub(crate) destinations: Vec<DestinationState>,
+    /// Addresses that left their names of late, the longest gone first.
+    pub(crate) away: VecDeque<Away>,
     pub(crate) round: Round,
     pub(crate) needs: Needs,
     pub(crate) is_panic: bool,
@@ -120,7 +125,9 @@ impl ClusterState {
         let has_carrier = LazyCell::new(|| self.destinations.iter().any(|one| self.carries(one, timers)));
         for (index, destination) in self.destinations.iter().enumerate() {
             let is_waiting = has_holds && *has_carrier && timers.at(TimerKey::HoldEnd(destination.slot)).is_some();
-            let because = if destination.config.weight == 0 {
+            let because = if destination.config.address.located == Located::Nowhere {
+                Because::NoAddress
+            } else if destination.config.weight == 0 {
                 Because::Weight
             } else if is_waiting {
                 // Judged before its wait is over: that is the reason that counts.

@@ -12,6 +12,7 @@ use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 use model::view::HealthView;
 
+use crate::away;
 use crate::cluster::ClusterState;
 use crate::effects::Effects;
 use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
@@ -180,6 +181,9 @@ impl Core {
                         }
                         self.touch_cluster(place);
                     }
+                }
+                TimerKey::AwayEnd(slot) => {
+                    away::forget_one(&mut self.clusters, slot, &mut self.slots, &mut self.effects)
                 }
                 TimerKey::SlotRested(slot) => self.slots.rested(slot),
                 TimerKey::Facts => self.effects.publish(),

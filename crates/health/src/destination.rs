@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use model::address::Located;
 use model::available::Because;
 use model::destination::Destination;
 use model::event::{Seen, Transition};
@@ -19,7 +20,8 @@ use crate::passive::{PassivePolicy, PassiveSettings};
 use crate::status::{Facts, node_status};
 use crate::timers::{TimerKey, Timers};
 
-/// The state. It lives as long as cluster id, destination id and address stay the same.
+/// The state. It lives as long as cluster id, destination id and address stay the same; of a name, as long as the
+/// address is one of its own, whether the id carries the address or not.
 #[derive(Debug)]
 pub(crate) struct DestinationState {
     pub(crate) key: DestinationKey,
@@ -136,10 +138,15 @@ impl DestinationState {
             || (probes.passes_in_row > 0 && self.health.active == Health::Unhealthy)
     }
 
+    /// Whether its name has no address.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        self.config.address.located == Located::Nowhere
+    }
+
     /// The node status as of now.
     pub(crate) fn node_status(&self, active: Switch, passive: Switch, is_draining: bool) -> NodeStatus {
         node_status(&Facts {
-            is_out_of_service: is_draining || self.config.weight == 0,
+            is_out_of_service: is_draining || self.config.weight == 0 || self.is_nowhere(),
             active,
             passive,
             health: self.health,

@@ -20,6 +20,10 @@ impl Core {
                 n_in_flight += usize::from(destination.probes.in_flight.is_some());
             }
             debug_assert_eq!(cluster.config.destinations.len(), cluster.destinations.len());
+            for away in &cluster.away {
+                debug_assert!(self.slots.place(away.state.slot).is_none() && away.state.probes.in_flight.is_none());
+                debug_assert!(self.effects.timers.at(TimerKey::AwayEnd(away.state.slot)).is_some());
+            }
         }
         debug_assert_eq!(n_in_flight, self.effects.tickets.len(), "a ticket for each probe in flight and no other");
         debug_assert_eq!(self.slots.n_living(), self.clusters.iter().map(|c| c.destinations.len()).sum::<usize>());
@@ -30,6 +34,9 @@ impl Core {
                 | TimerKey::ProbeOverdue(slot)
                 | TimerKey::Probe(slot) => self.slots.place(slot).is_some(),
                 TimerKey::Round(number) => self.clusters.iter().any(|cluster| cluster.number == number),
+                TimerKey::AwayEnd(slot) => {
+                    self.clusters.iter().flat_map(|cluster| &cluster.away).any(|away| away.state.slot == slot)
+                }
                 TimerKey::SlotRested(_) | TimerKey::Facts => true,
             };
             debug_assert!(is_known, "{key:?} belongs to nobody");

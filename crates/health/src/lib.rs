@@ -22,6 +22,7 @@ pub mod output;
 
 mod core;
 
+mod away;
 mod cluster;
 mod destination;
 mod effects;
@@ -32,6 +33,8 @@ mod schedule;
 mod slots;
 mod status;
 mod timers;
+
+pub mod membership;
 
 pub mod active;
 pub mod available;

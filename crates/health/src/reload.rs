@@ -7,17 +7,20 @@
 //! | interval | the next probe comes within the shorter one of old and new |
 //! | the destination's `health` URL | stay; the probe in flight is cancelled, one with the new URL starts at once |
 //! | the destination's address | another server: Unknown, everything forgotten, new slot, a probe at once |
+//! | `id` became `id[address]` or the other way round, by its name's answers | all stay |
+//! | an address left its name | away for 10 min; back within them its values go on, with a probe at once (`away`) |
 //! | a check turned off | its value Unknown, its counts and pending reactivation forgotten, the probe in flight cancelled |
 //! | a check turned on | Unknown; a probe at once |
 //! | destination or cluster gone | everything forgotten; back again it is a new one |
 //!
 //! "At once" is spread over min(interval, N / 500 s) when N destinations want a first probe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::active::{ActivePolicy as ActiveOptions, ProbeStart};
+use model::address::Url;
 use model::cluster::Cluster;
 use model::destination::Destination;
 use model::event::Cause;
@@ -36,7 +39,16 @@ use crate::registry::Registry;
 use crate::schedule;
 use crate::slots::{Place, REST, Slots};
 use crate::timers::TimerKey;
-use crate::{active, available, passive};
+use crate::{active, available, away, passive};
+
+/// Indexes of destinations whose state is not simply the one from before.
+#[derive(Default)]
+struct Matched {
+    /// Unknown, nothing seen yet.
+    new: BTreeSet<usize>,
+    /// Back from being away.
+    returned: BTreeSet<usize>,
+}
 
 /// Takes over one configuration after the other.
 pub(crate) struct Reload<'a> {
@@ -75,6 +87,7 @@ impl Reload<'_> {
             for index in 0..gone.destinations.len() {
                 schedule::cancel(&mut gone, index, self.effects);
             }
+            away::forget_all(&mut gone, self.slots, self.effects);
             for destination in gone.destinations {
                 self.retire(&destination);
             }
@@ -103,6 +116,7 @@ impl Reload<'_> {
             active_policy: None,
             available_policy: available::build(&config.health_check.available_destinations_policy, self.registry),
             destinations: Vec::new(),
+            away: VecDeque::new(),
             round: Round::new(self.effects.random(config.id.as_str())),
             needs: Needs::Nothing,
             is_panic: false,
@@ -126,6 +140,10 @@ impl Reload<'_> {
         cluster.is_picture_stale = true;
         let before = std::mem::replace(&mut cluster.config, config.clone());
         let (was, is) = (&before.health_check, &config.health_check);
+        if was != is {
+            // What was found by other checks does not go on under these.
+            away::forget_all(cluster, self.slots, self.effects);
+        }
         if was.available_destinations_policy != is.available_destinations_policy {
             cluster.available_policy = available::build(&is.available_destinations_policy, self.registry);
         }
@@ -136,7 +154,7 @@ impl Reload<'_> {
             self.effects.timers.cancel(TimerKey::Round(cluster.number));
             cluster.round = Round::new(cluster.round.random.clone());
         }
-        let new = self.match_destinations(cluster);
+        let Matched { new, returned } = self.match_destinations(cluster);
         let mut first = Vec::new();
         for index in 0..cluster.destinations.len() {
             let is_new = new.contains(&index);
@@ -145,7 +163,7 @@ impl Reload<'_> {
             match (was_on, &is.active) {
                 (_, None) => self.turn_active_off(cluster, index),
                 (false, Some(_)) => first.push(index),
-                (true, Some(_)) if is_rescheduled || is_moved => first.push(index),
+                (true, Some(_)) if is_rescheduled || is_moved || returned.contains(&index) => first.push(index),
                 (true, Some(check)) => {
                     let intervals = was.active.as_ref().map(|old| (old.interval, old.unhealthy_interval));
                     if intervals != Some((check.interval, check.unhealthy_interval)) {
@@ -210,33 +228,86 @@ impl Reload<'_> {
         true
     }
 
-    /// Puts the destinations into the new order, with the state of those that stay. Returns the indexes of new ones.
-    fn match_destinations(&mut self, cluster: &mut ClusterState) -> Vec<usize> {
+    /// Puts the destinations into the new order, with the state of those that stay.
+    fn match_destinations(&mut self, cluster: &mut ClusterState) -> Matched {
         let config = cluster.config.clone();
         let mut old: BTreeMap<DestinationId, DestinationState> = BTreeMap::new();
         let mut gone = Vec::new();
         for destination in std::mem::take(&mut cluster.destinations) {
             gone.extend(old.insert(destination.key.destination.clone(), destination));
         }
-        let mut new = Vec::new();
+        let mut states = self.kept(&mut old, &config);
+        let mut matched = Matched::default();
         for (index, destination) in config.destinations.iter().enumerate() {
-            let before = old.remove(&destination.id);
-            let state = match before {
-                Some(same) if same.config.address == destination.address => same,
-                moved => {
-                    new.push(index);
+            let state = match states.remove(&index) {
+                Some(kept) => kept,
+                None => {
+                    let moved = old.remove(&destination.id).and_then(|moved| self.send_away(cluster, moved));
                     if let (Some(policy), Some(moved)) = (&mut cluster.active_policy, &moved) {
                         policy.on_forgotten(moved.slot);
                     }
-                    self.succeed(&config.id, destination, moved)
+                    match away::back(cluster, destination, self.slots, self.effects) {
+                        Some(state) => {
+                            gone.extend(moved);
+                            matched.returned.insert(index);
+                            state
+                        }
+                        None => {
+                            matched.new.insert(index);
+                            self.succeed(&config.id, destination, moved)
+                        }
+                    }
                 }
             };
             cluster.destinations.push(state);
         }
         for destination in gone.into_iter().chain(old.into_values()) {
-            self.remove(cluster, destination);
+            if let Some(destination) = self.send_away(cluster, destination) {
+                self.remove(cluster, destination);
+            }
         }
-        new
+        away::forget_strangers(cluster, self.slots, self.effects);
+        matched
+    }
+
+    /// Takes out of `old` those that stay, by their new index: first by id, then, of names, by address.
+    fn kept(
+        &self,
+        old: &mut BTreeMap<DestinationId, DestinationState>,
+        config: &Cluster,
+    ) -> BTreeMap<usize, DestinationState> {
+        let mut kept = BTreeMap::new();
+        for (index, destination) in config.destinations.iter().enumerate() {
+            if old.get(&destination.id).is_some_and(|same| same.config.address == destination.address) {
+                kept.extend(old.remove(&destination.id).map(|same| (index, same)));
+            }
+        }
+        let located = old.iter().filter(|(_, state)| !state.config.address.located.is_as_written());
+        let mut by_address: BTreeMap<(String, Url), DestinationId> = located
+            .map(|(id, state)| ((state.config.stem().to_owned(), state.config.address.clone()), id.clone()))
+            .collect();
+        for (index, destination) in config.destinations.iter().enumerate() {
+            if by_address.is_empty() || kept.contains_key(&index) {
+                continue;
+            }
+            let place = (destination.stem().to_owned(), destination.address.clone());
+            if let Some(mut same) = by_address.remove(&place).and_then(|id| old.remove(&id)) {
+                same.key = DestinationKey::new(config.id.clone(), destination.id.clone());
+                kept.insert(index, same);
+            }
+        }
+        kept
+    }
+
+    /// Puts a destination that left its name among those away; gives back one that did not.
+    fn send_away(&mut self, cluster: &mut ClusterState, mut destination: DestinationState) -> Option<DestinationState> {
+        let is_away = away::may_return(&destination, &cluster.config);
+        if !is_away {
+            return Some(destination);
+        }
+        self.drop_probe(&mut destination);
+        away::leave(cluster, destination, self.slots, self.effects);
+        None
     }
 
     /// A new destination; `before` stood under its id with another address.

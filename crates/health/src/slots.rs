@@ -2,7 +2,11 @@
 //!
 //! ```text
 //!   free ──take──> living ──retire──> resting ──60 s and a word that it is quiet──> free
+//!                   │   ^               ^
+//!                 leave └─come_back─ away ──retire
 //! ```
+//!
+//! Away is the slot of an address that left its name and may come back to it.
 //!
 //! A freed slot is not given away before 60 s are over AND the driver said that nobody uses it any more. Either alone
 //! would be wrong: a worker may still hold an old snapshot or a long request, and a late report for a slot that was just
@@ -34,6 +38,7 @@ pub(crate) struct Slots {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Living(Place),
+    Away,
     Resting { is_rested: bool, is_quiet: bool },
     Free,
 }
@@ -41,21 +46,39 @@ enum Use {
 impl Slots {
     /// The lowest free slot. Its place is not known until [`Self::settle`].
     pub(crate) fn take(&mut self) -> Slot {
-        let nowhere = Use::Living(Place { cluster: usize::MAX, destination: usize::MAX });
         let index = self.free.pop_first().unwrap_or(self.uses.len());
         self.n_living += 1;
         match self.uses.get_mut(index) {
-            Some(one) => *one = nowhere,
-            None => self.uses.push(nowhere),
+            Some(one) => *one = NOWHERE,
+            None => self.uses.push(NOWHERE),
         }
         Slot(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
     /// Its destination is gone.
     pub(crate) fn retire(&mut self, slot: Slot) {
+        let Some(one) = self.uses.get_mut(slot.index()) else { return };
+        match one {
+            Use::Living(_) => self.n_living -= 1,
+            Use::Away => {}
+            Use::Resting { .. } | Use::Free => return,
+        }
+        *one = Use::Resting { is_rested: false, is_quiet: false };
+    }
+
+    /// Its destination is not among the living, and may come back.
+    pub(crate) fn leave(&mut self, slot: Slot) {
         if let Some(one @ Use::Living(_)) = self.uses.get_mut(slot.index()) {
-            *one = Use::Resting { is_rested: false, is_quiet: false };
+            *one = Use::Away;
             self.n_living -= 1;
+        }
+    }
+
+    /// Its destination is back. Its place is not known until [`Self::settle`].
+    pub(crate) fn come_back(&mut self, slot: Slot) {
+        if let Some(one @ Use::Away) = self.uses.get_mut(slot.index()) {
+            *one = NOWHERE;
+            self.n_living += 1;
         }
     }
 
@@ -96,7 +119,7 @@ impl Slots {
     pub(crate) fn place(&self, slot: Slot) -> Option<Place> {
         match self.uses.get(slot.index())? {
             Use::Living(place) => Some(*place),
-            Use::Resting { .. } | Use::Free => None,
+            Use::Away | Use::Resting { .. } | Use::Free => None,
         }
     }
 
@@ -106,9 +129,30 @@ impl Slots {
     }
 }
 
+/// Living, and not placed yet.
+const NOWHERE: Use = Use::Living(Place { cluster: usize::MAX, destination: usize::MAX });
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slot_that_is_away_belongs_to_nobody_else_until_it_is_retired() {
+        let mut slots = Slots::default();
+        let slot = slots.take();
+        slots.leave(slot);
+        assert_eq!((slots.place(slot), slots.n_living(), slots.take()), (None, 0, Slot(1)));
+        slots.come_back(slot);
+        assert_eq!(slots.n_living(), 2);
+        slots.leave(slot);
+        assert!(!slots.quiet(slot));
+        slots.retire(slot);
+        slots.come_back(slot);
+        assert_eq!(slots.n_living(), 1);
+        slots.rested(slot);
+        assert!(slots.quiet(slot));
+        assert_eq!(slots.take(), slot);
+    }
 
     #[test]
     fn a_freed_slot_is_given_away_only_when_it_is_rested_and_quiet() {

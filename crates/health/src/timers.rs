@@ -20,6 +20,8 @@ pub(crate) enum TimerKey {
     Probe(Slot),
     /// The next round of a cluster starts.
     Round(ClusterNumber),
+    /// An address that left its name is forgotten.
+    AwayEnd(Slot),
     /// A freed slot has rested long enough.
     SlotRested(Slot),
     /// Facts that nobody was told of yet are published.

@@ -12,6 +12,8 @@ mod yarp_scheduler;
 mod yarp_transport_failure_rate;
 mod yarp_updater;
 
+mod membership;
+mod names;
 mod nginx_max_fails;
 mod passive;
 mod registry;

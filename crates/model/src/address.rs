@@ -46,6 +46,29 @@ pub struct Url {
     pub path: String,
     /// What stood after `?`, without it. Sent by nobody; kept so that a check can warn.
     pub query: Option<String>,
+    /// Where the host is. Never part of the text: Host headers and certificates go by the name.
+    #[serde(default, skip_serializing_if = "Located::is_as_written")]
+    pub located: Located,
+}
+
+/// Where the host of a URL is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Located {
+    /// As the host says: an IP literal, or a name that whoever connects looks up.
+    #[default]
+    AsWritten,
+    /// One of the addresses of the name.
+    At(IpAddr),
+    /// The name has no address.
+    Nowhere,
+}
+
+impl Located {
+    /// Whether nothing is known beyond the host's text.
+    pub fn is_as_written(&self) -> bool {
+        *self == Self::AsWritten
+    }
 }
 
 /// Why a text is no destination URL.
@@ -97,7 +120,14 @@ impl Url {
         };
         let path = if path.is_empty() { "/" } else { path };
         let port = port.unwrap_or_else(|| scheme.default_port());
-        Ok(Self { scheme, host: host.to_ascii_lowercase(), port, path: path.to_owned(), query })
+        Ok(Self {
+            scheme,
+            host: host.to_ascii_lowercase(),
+            port,
+            path: path.to_owned(),
+            query,
+            located: Located::AsWritten,
+        })
     }
 
     /// `host` or `host:port`, brackets around IPv6, the port only when it is not the scheme's own: what a Host header
@@ -107,9 +137,19 @@ impl Url {
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// The socket address when the host is an IP literal.
+    /// The socket address when the host is an IP literal, or when the address of its name is known.
     pub fn literal(&self) -> Option<SocketAddr> {
-        self.host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, self.port))
+        let ip = match self.located {
+            Located::AsWritten => self.host.parse().ok(),
+            Located::At(ip) => Some(ip),
+            Located::Nowhere => None,
+        };
+        ip.map(|ip| SocketAddr::new(ip, self.port))
+    }
+
+    /// The host, when it is a name.
+    pub fn name(&self) -> Option<&str> {
+        if self.host.parse::<IpAddr>().is_ok() { None } else { Some(&self.host) }
     }
 
     fn bracketed_host(&self) -> String {

@@ -36,6 +36,8 @@ pub enum Because {
     ProbeFirst,
     /// Out: its weight is 0.
     Weight,
+    /// Out: its name has no address.
+    NoAddress,
     /// Out: a person drained or ejected it, or the process is draining.
     Drained,
     /// A custom policy decided.
@@ -53,6 +55,7 @@ impl Because {
             Self::Unhealthy => "unhealthy",
             Self::ProbeFirst => "probe_first",
             Self::Weight => "weight",
+            Self::NoAddress => "no_address",
             Self::Drained => "drained",
             Self::Policy => "policy",
         }

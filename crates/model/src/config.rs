@@ -30,6 +30,25 @@ pub struct Config {
     pub access_log: AccessLog,
     /// What answers and requests carry beside what was asked.
     pub answers: Answers,
+    /// How names of destinations are looked up.
+    pub dns: Dns,
+}
+
+/// How names of destinations are looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dns {
+    /// Name servers; empty: those of the system (`/etc/resolv.conf`).
+    pub servers: Vec<SocketAddr>,
+    /// An answer is good for so long at least, whatever its record says.
+    pub min_ttl: Duration,
+    /// And for so long at most.
+    pub max_ttl: Duration,
+}
+
+impl Default for Dns {
+    fn default() -> Self {
+        Self { servers: Vec::new(), min_ttl: Duration::from_secs(5), max_ttl: Duration::from_secs(300) }
+    }
 }
 
 /// What answers and requests carry beside what was asked. The default adds nothing.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Url;
+use crate::address::{Located, Url};
 use crate::id::DestinationId;
 use crate::passive::MaxFails;
 
@@ -21,4 +21,32 @@ pub struct Destination {
     pub weight: u32,
     /// Its own max_fails and fail_timeout.
     pub max_fails: Option<MaxFails>,
+}
+
+impl Destination {
+    /// The id that the configuration gave: without the address, where a name with several addresses made it
+    /// `id[address]`.
+    pub fn stem(&self) -> &str {
+        let id = self.id.as_str();
+        let Located::At(ip) = self.address.located else { return id };
+        id.strip_suffix(&format!("[{ip}]")).unwrap_or(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stem_is_the_id_without_the_address_that_it_stands_for() {
+        let mut address = Url::parse("http://api.test/").unwrap();
+        address.located = Located::At("2001:db8::1".parse().unwrap());
+        let mut one =
+            Destination { id: "d1[2001:db8::1]".into(), address, health: None, host: None, weight: 1, max_fails: None };
+        assert_eq!(one.stem(), "d1");
+        one.address.located = Located::At("2001:db8::2".parse().unwrap());
+        assert_eq!(one.stem(), "d1[2001:db8::1]");
+        one.address.located = Located::AsWritten;
+        assert_eq!(one.stem(), "d1[2001:db8::1]");
+    }
 }

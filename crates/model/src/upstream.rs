@@ -41,7 +41,7 @@ pub enum SendProxy {
 }
 
 /// Which addresses of a name count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// IPv4 where there is any, else IPv6: a host with both counts once.

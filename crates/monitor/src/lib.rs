@@ -6,13 +6,14 @@
 //!   board ──waker────┼─> feed: sums, then failures ───────────┤            ┌─ Event ──> journal │
 //!   clock ──100 ms───┼─> feed, retry budgets, trends, quiet ──┼─> Core ────┼─ Publish ─> board  │
 //!   clock ──timers───┼─> TimerDue ────────────────────────────┤            └─ Probe ──┐         │
-//!   probe tasks ─────┼─> Probed ──────────────────────────────┘      ┌────────────────┘         │
+//!   lookup tasks ────┼─> Configured, with other addresses ────┤      ┌────────────────┘         │
+//!   probe tasks ─────┼─> Probed ──────────────────────────────┘      │                          │
 //!        ^           └────────────────────────────────────────────────┼─────────────────────────┘
 //!        └───────────── one task per probe, on the same thread <──────┘
 //! ```
 //!
 //! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: `feed` (board to
-//! core), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
+//! core), [`names`] (names to addresses), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
 #![forbid(unsafe_code)]
 
 pub mod handle;
@@ -22,6 +23,7 @@ pub mod monitor;
 mod budgets;
 mod feed;
 mod gates;
+pub mod names;
 mod publish;
 mod quiet;
 mod summary;
@@ -30,4 +32,5 @@ pub mod probe;
 
 pub use handle::{ConfigureError, Gone, Handle};
 pub use monitor::{Context, Extensions, Monitor, prepare};
+pub use names::Names;
 pub use probe::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};

@@ -2,7 +2,7 @@
 //! is done.
 //!
 //! All waiting is in one `select`, whose branches are cancel safe: the command channel, the next ended probe, the
-//! board's waker (after a breath, see `BREATH`), and one sleep up to the next tick or the core's next timer. Time is
+//! board's waker (after a breath, see `BREATH`), the next ended lookup, and one sleep up to the next tick or the core's next timer. Time is
 //! looked at after each of them, so that no branch can starve the timers.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use model::time::Timestamp;
 use retry::Trends;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::LocalSet;
 use upstream::tls::TlsError;
 use upstream::{Connector, Resolve, Tls};
@@ -28,6 +28,7 @@ use crate::budgets::Budgets;
 use crate::feed::{self, Reach};
 use crate::gates::Gates;
 use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
+use crate::names::Names;
 use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
 use crate::publish::Publisher;
 use crate::quiet::QuietSlots;
@@ -45,6 +46,8 @@ pub struct Context<I, R> {
     pub workers: usize,
     /// Drives the jitter of probes and nothing else.
     pub seed: u64,
+    /// The names of the first configuration's destinations, as far as they were answered.
+    pub names: Names,
     /// What was written by others.
     pub extensions: Extensions,
 }
@@ -67,6 +70,11 @@ pub struct Monitor<I, R> {
     io: I,
     tls: Tls,
     core: Core,
+    names: Names,
+    /// The configuration in force, with names as they were written.
+    written: Arc<Config>,
+    /// The one that waits for the first answers to its names.
+    parked: Option<Parked>,
     publisher: Publisher,
     budgets: Budgets,
     gates: Gates,
@@ -87,6 +95,13 @@ pub struct Monitor<I, R> {
     rested_at: Timestamp,
 }
 
+/// A configuration that waits for the first answers to its names.
+struct Parked {
+    config: Arc<Config>,
+    reply: oneshot::Sender<Result<String, ConfigureError>>,
+    until: Timestamp,
+}
+
 /// Whether the loop goes on.
 #[derive(PartialEq, Eq)]
 enum Turn {
@@ -97,16 +112,15 @@ enum Turn {
 impl<I: Io, R: Resolve> Monitor<I, R> {
     /// Takes the first configuration over and makes the board with its snapshot. No probe runs before [`Self::run`].
     pub fn new(context: Context<I, R>, config: Arc<Config>) -> Result<Self, ConfigureError> {
-        let Context { connector, journal, metrics, workers, seed, extensions } = context;
+        let Context { connector, journal, metrics, workers, seed, mut names, extensions } = context;
         let (io, tls) = (connector.io().clone(), connector.tls().clone());
         prepare(&tls, &config)?;
         let now = io.now();
         let mut core = Core::with_registry(seed, extensions.health.clone());
-        let mut publisher = Publisher::new(extensions.balancing.clone(), config);
-        core.handle(
-            now,
-            Input::Configured { clusters: publisher.clusters(), summary: summary::first(publisher.config()) },
-        );
+        names.configured(now, &config, None);
+        let _ = names.take_change();
+        let mut publisher = Publisher::new(extensions.balancing.clone(), names.expand(&config));
+        core.handle(now, Input::Configured { clusters: publisher.clusters(), summary: summary::first(&config) });
         let mut budgets = Budgets::default();
         let snapshot = Arc::new(publisher.snapshot(&mut core, &mut budgets));
         let board = Board::new(workers, Arc::clone(&snapshot));
@@ -126,6 +140,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             io,
             tls,
             core,
+            names,
+            written: config,
+            parked: None,
             publisher,
             budgets,
             gates,
@@ -172,8 +189,11 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             if self.core.poll_timeout().is_some_and(|due| due <= now) {
                 self.core.handle(now, Input::TimerDue);
             }
+            self.names.start_due(now);
+            self.unpark(now);
             self.carry_out();
             let until = self.core.poll_timeout().unwrap_or(Timestamp::MAX).min(self.next_tick);
+            let until = until.min(self.names.poll_timeout().unwrap_or(Timestamp::MAX));
             let asleep = self.io.sleep_until(until);
             let woken = async {
                 self.io.sleep_until(self.rested_at).await;
@@ -181,12 +201,14 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             };
             tokio::select! {
                 biased;
-                command = self.commands.recv() => {
+                // What comes behind a configuration that waits, waits with it.
+                command = self.commands.recv(), if self.parked.is_none() => {
                     if self.obey(command) == Turn::Over {
                         return;
                     }
                 }
                 ended = self.probes.next() => self.probed(ended),
+                ended = self.names.next() => self.names.ended(self.io.now(), ended),
                 () = woken => {
                     self.drain(Reach::Failed);
                     self.rested_at = self.io.now() + BREATH;
@@ -201,11 +223,16 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         // The answer comes last: who asked may rely on what was done. A reply that nobody waits for is dropped.
         match command {
             None => return Turn::Over,
-            Some(Command::Configure { config, reply }) => {
-                let done = self.configure(now, config);
-                self.carry_out();
-                let _ = reply.send(done);
-            }
+            Some(Command::Configure { config, reply }) => match self.check(now, &config) {
+                Ok(()) => {
+                    self.names.configured(now, &config, Some(&self.written));
+                    self.parked = Some(Parked { config, reply, until: now + FIRST_ANSWERS });
+                }
+                Err(error) => {
+                    self.carry_out();
+                    let _ = reply.send(Err(error));
+                }
+            },
             Some(Command::Refused { summary, reply }) => {
                 self.core.handle(now, Input::ConfigRefused { summary });
                 self.carry_out();
@@ -229,18 +256,39 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         Turn::On
     }
 
-    fn configure(&mut self, now: Timestamp, config: Arc<Config>) -> Result<String, ConfigureError> {
-        if let Err(error) = prepare(&self.tls, &config) {
+    fn check(&mut self, now: Timestamp, config: &Config) -> Result<(), ConfigureError> {
+        prepare(&self.tls, config).inspect_err(|error| {
             self.core.handle(now, Input::ConfigRefused { summary: error.to_string() });
-            return Err(error);
+        })
+    }
+
+    /// Takes the configuration that waits over, once its names are answered or its wait is over.
+    fn unpark(&mut self, now: Timestamp) {
+        let is_ready = |parked: &mut Parked| self.names.is_settled() || parked.until <= now;
+        let Some(Parked { config, reply, .. }) = self.parked.take_if(is_ready) else { return };
+        self.names.configured(now, &config, None);
+        let _ = self.names.take_change();
+        let summary = summary::change(&self.written, &config);
+        self.written = config;
+        self.take_over(now, summary.clone());
+        self.carry_out();
+        let _ = reply.send(Ok(summary));
+    }
+
+    /// Addresses of names have changed: the same configuration, for other destinations.
+    fn readdress(&mut self, now: Timestamp) {
+        let expanded = self.names.expand(&self.written);
+        if let Some(summary) = summary::addresses(self.publisher.config(), &expanded) {
+            self.take_over(now, summary);
         }
+    }
+
+    fn take_over(&mut self, now: Timestamp, summary: String) {
         // What was seen so far belongs to the configuration before.
         self.drain(Reach::All);
-        let summary = summary::change(self.publisher.config(), &config);
-        self.publisher.configure(config);
+        self.publisher.configure(self.names.expand(&self.written));
         // Its event brings a Publish, also when no health changed.
-        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary: summary.clone() });
-        Ok(summary)
+        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
     }
 
     fn tick(&mut self, now: Timestamp) {
@@ -254,6 +302,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             self.trends.forget(slot);
             self.board.set_trend(slot, Trend::Steady);
             self.core.handle(now, Input::SlotQuiet { slot });
+        }
+        if self.names.take_change() {
+            self.readdress(now);
         }
     }
 
@@ -333,5 +384,7 @@ fn uses_tls(cluster: &Cluster) -> bool {
 /// Between two drains for failures: a storm of them must not keep the thread from its probes, nor the CPU from traffic.
 /// The first failure after a quiet moment is taken at once.
 const BREATH: Duration = Duration::from_millis(1);
-/// How often sums are taken.
+/// How long a configuration waits for the first answers to its names.
+const FIRST_ANSWERS: Duration = Duration::from_secs(2);
+/// How often sums are taken, and other addresses taken over.
 const TICK: Duration = Duration::from_millis(100);

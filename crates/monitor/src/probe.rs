@@ -21,6 +21,7 @@ use std::time::Duration;
 use ::io::Io;
 use health::{ProbeOrder, Probed, Ticket};
 use model::active::ProbeKind;
+use model::address::Located;
 use model::id::{DestinationKey, Slot};
 use model::outcome::FailureKind;
 use model::time::Timestamp;
@@ -192,6 +193,9 @@ impl<I: Io, R: Resolve> Kit<I, R> {
     }
 
     async fn probe(&self, order: &ProbeOrder, deadline: Timestamp) -> ProbeEnd {
+        if order.base.located == Located::Nowhere {
+            return ProbeEnd::failed(FailureKind::Dns, None);
+        }
         match order.kind {
             ProbeKind::Tcp => tcp::probe(&self.connector, order, deadline).await,
             ProbeKind::Http => {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use model::address::Located;
 use model::config::Config;
+use model::destination::Destination;
 
 /// For the first configuration.
 pub(crate) fn first(config: &Config) -> String {
@@ -23,6 +25,36 @@ pub(crate) fn change(before: &Config, after: &Config) -> String {
         return if before == after { "reload: nothing changed" } else { "reload: settings changed" }.to_owned();
     }
     format!("reload: {}", changed.join("; "))
+}
+
+/// For other addresses behind the same names; `None`: nothing changed.
+pub(crate) fn addresses(before: &Config, after: &Config) -> Option<String> {
+    let all = |config: &Config| -> BTreeMap<String, Destination> {
+        let clusters = config.clusters.iter();
+        let each = clusters.flat_map(|cluster| cluster.destinations.iter().map(move |one| (&cluster.id, one)));
+        each.map(|(cluster, one)| (format!("{cluster}/{}", one.id), one.clone())).collect()
+    };
+    let (old, new) = (all(before), all(after));
+    let names = |word: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{word} {}", shorten(names)));
+    let added = new.keys().filter(|id| !old.contains_key(*id)).cloned().collect();
+    let removed = old.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
+    let moved = new.iter().filter(|(id, one)| old.get(*id).is_some_and(|old| old.address != one.address));
+    let moved = moved.map(|(id, one)| format!("{id} ({})", place(one))).collect();
+    let weighed = || new.iter().any(|(id, one)| old.get(id).is_some_and(|old| old.weight != one.weight));
+    let parts = [names("added", added), names("removed", removed), names("moved", moved)];
+    let words: Vec<String> = parts.into_iter().flatten().collect();
+    if words.is_empty() && !weighed() {
+        return None;
+    }
+    Some(format!("names: {}", if words.is_empty() { "weights changed".to_owned() } else { words.join(", ") }))
+}
+
+fn place(destination: &Destination) -> String {
+    match destination.address.located {
+        Located::At(ip) => ip.to_string(),
+        Located::Nowhere => "no address".to_owned(),
+        Located::AsWritten => destination.address.host.clone(),
+    }
 }
 
 fn part<T: PartialEq, K: Ord + Display>(

@@ -7,7 +7,7 @@
 //! The channel of commands is unbounded and carries a handful of messages in a process's life.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ::io::Io;
 use exchange::Snapshot;
-use model::id::{ListenerId, WorkerId};
+use model::id::{ListenerId, Slot, WorkerId};
 use model::listener::Listener;
 use telemetry::metrics::WorkerMetrics;
 use telemetry::reopen::ReopenFile;
@@ -190,6 +190,10 @@ async fn tick<I: Io, R>(local: Rc<Local<I, R>>) {
         if !Arc::ptr_eq(&known, &snapshot.config) {
             known = Arc::clone(&snapshot.config);
             local.picks.borrow_mut().retain(&known);
+            // Destinations that are gone keep no idle connection.
+            let living = snapshot.clusters.iter().flat_map(|cluster| &cluster.destinations);
+            let living: BTreeSet<Slot> = living.map(|destination| destination.slot).collect();
+            local.pool.borrow_mut().retain(|slot| living.contains(&slot));
         }
         drop(snapshot);
         local.pool.borrow_mut().sweep(now);

@@ -5,13 +5,15 @@
 //!              └────────────────────────── one deadline over all of it ──────────────────────┘
 //! ```
 //!
-//! [`resolve`] turns names into addresses, [`connect`] opens a connection and says in one [`FailureKind`] why it could
+//! [`names`] asks name servers on behalf of the control thread, [`resolve`] turns what is still a name into addresses, [`connect`] opens a connection and says in one [`FailureKind`] why it could
 //! not, [`tls`] keeps the TLS settings, [`stream`] is what comes out, [`pool`] keeps idle connections.
 //!
 //! [`FailureKind`]: model::outcome::FailureKind
 #![forbid(unsafe_code)]
 
 pub mod resolve;
+
+pub mod names;
 
 pub mod connect;
 
@@ -22,6 +24,7 @@ pub mod stream;
 pub mod pool;
 
 pub use connect::{ConnectError, Connector, Target};
+pub use names::{LookUp, LookedUp, NameServers};
 pub use resolve::{Resolve, SystemResolver};
 pub use stream::Stream;
 pub use tls::Tls;

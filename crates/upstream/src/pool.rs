@@ -118,6 +118,16 @@ impl<S: AsyncRead + Unpin> Pool<S> {
         }
     }
 
+    /// Closes those of all other destinations.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(Slot) -> bool) {
+        for (index, stack) in (0..).zip(&mut self.stacks) {
+            if !stack.idle.is_empty() && !is_kept(Slot(index)) {
+                self.len -= stack.idle.len();
+                stack.idle.clear();
+            }
+        }
+    }
+
     /// Closes all.
     pub fn clear(&mut self) {
         self.stacks.clear();
@@ -197,6 +207,16 @@ mod tests {
         let settings = UpstreamTls::default();
         assert!(pool.take(Slot(3), Some(&settings), at(1)).is_none());
         assert!(pool.is_empty());
+    }
+
+    #[tokio::test]
+    async fn connections_of_a_destination_that_is_gone_are_closed() {
+        let (mut pool, mut others) = pool_of(2, KEEP);
+        pool.retain(|slot| slot == Slot(3));
+        assert_eq!(pool.len(), 2);
+        pool.retain(|_| false);
+        assert!(pool.is_empty() && pool.take(Slot(3), None, at(1)).is_none());
+        assert_eq!(others[0].write_all(b"x").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
     }
 
     #[tokio::test]

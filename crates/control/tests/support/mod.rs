@@ -268,6 +268,7 @@ fn config(control: Control) -> Config {
         drain: Drain::default(),
         access_log: AccessLog::Off,
         answers: Default::default(),
+        dns: Default::default(),
     }
 }
 

@@ -151,6 +151,7 @@ pub fn snapshot_of(views: Vec<ClusterView>, routes: &[Route]) -> Snapshot {
         drain: Drain::default(),
         access_log: AccessLog::Off,
         answers: Default::default(),
+        dns: Default::default(),
     };
     Snapshot {
         revision: Revision(1),

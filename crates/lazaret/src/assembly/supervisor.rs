@@ -5,6 +5,7 @@
 //!      └────── owner gone ──────────────────────────────────────────────────────────────────────────────────────^
 //! ```
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -13,14 +14,14 @@ use std::time::Duration;
 use ::io::real::Real;
 use control::{Command, ReloadReply};
 use model::config::{AccessLog, Config};
-use monitor::Monitor;
+use monitor::{Monitor, Names};
 use proxy::Workers;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::reopen::ReopenFile;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use upstream::{Connector, SystemResolver, Tls};
+use upstream::{Connector, NameServers, SystemResolver, Tls};
 
 use super::process::ThisProcess;
 use super::reload::Reloads;
@@ -31,6 +32,10 @@ use crate::running::{Addresses, Facts, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How long the start waits for the first answers to the names of destinations. One that has none is no reason not to
+/// start.
+const FIRST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// The body of the control thread.
 pub(super) fn thread(
@@ -47,7 +52,7 @@ pub(super) fn thread(
     };
     // Whoever waits for the start has nothing else to do; a failed send means that the whole process is ending.
     runtime.block_on(async {
-        match Supervisor::start(lazaret) {
+        match Supervisor::start(lazaret).await {
             Ok((supervisor, facts)) => {
                 let _ = started.send(Ok(facts));
                 supervisor.run(orders).await;
@@ -74,7 +79,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn start(lazaret: Lazaret) -> Result<(Self, Facts), Error> {
+    async fn start(lazaret: Lazaret) -> Result<(Self, Facts), Error> {
         let config = shared(&lazaret);
         let control_listeners = control::Listeners::bind(&config.control)?;
         let control_address =
@@ -88,12 +93,15 @@ impl Supervisor {
         let instance = control::Instance::random();
         let seed = fastrand::u64(..);
         let (io, resolver, tls) = (Real::new(), SystemResolver::new(), Tls::new());
+        let mut names = Names::new(seed, Rc::new(NameServers::new(resolver.clone())));
+        names.start(&io, &config, FIRST_ANSWERS).await;
         let context = monitor::Context {
             connector: Connector::new(io, resolver.clone(), tls.clone()),
             journal: Arc::clone(&journal),
             metrics: Arc::clone(&metrics),
             workers: workers(&config),
             seed,
+            names,
             extensions: lazaret.extensions.clone(),
         };
         let monitor = Monitor::new(context, Arc::clone(&config))?;

@@ -7,7 +7,7 @@ use io::real::Real;
 use model::active::ProbeKind;
 use model::health::Health;
 use model::outcome::FailureKind;
-use monitor::{Context, Extensions, Monitor};
+use monitor::{Context, Extensions, Monitor, Names};
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use testkit::certificates::Authority;
@@ -52,6 +52,7 @@ async fn probes_over_tls_count_by_authority_and_name() {
         metrics: Metrics::new(),
         workers: 1,
         seed: 7,
+        names: Names::off(),
         extensions: Extensions::default(),
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();

@@ -23,7 +23,7 @@ use model::retry::RetryRules;
 use model::time::Timestamp;
 use model::timeouts::Timeouts;
 use model::view::DestinationHealth;
-use monitor::{Context, Extensions, Handle, Monitor};
+use monitor::{Context, Extensions, Handle, Monitor, Names};
 use telemetry::journal::{After, Journal};
 use telemetry::metrics::Metrics;
 use upstream::resolve::TableResolver;
@@ -51,6 +51,7 @@ pub async fn run_with(io: Sim, config: Config, extensions: Extensions, test: imp
         metrics: Metrics::new(),
         workers: 1,
         seed: 7,
+        names: Names::off(),
         extensions,
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();
@@ -198,5 +199,6 @@ pub fn config(clusters: Vec<Cluster>) -> Config {
         drain: Drain::default(),
         access_log: AccessLog::Off,
         answers: Default::default(),
+        dns: Default::default(),
     }
 }

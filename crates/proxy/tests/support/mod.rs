@@ -197,6 +197,7 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         drain: Drain::default(),
         access_log: AccessLog::Off,
         answers: Default::default(),
+        dns: Default::default(),
     };
     let mut slots = (0..).map(Slot);
     Snapshot {

@@ -51,6 +51,7 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
         drain: Drain::default(),
         access_log: AccessLog::Off,
         answers: Answers::default(),
+        dns: Default::default(),
     };
     let Some(mut s) = Section::open(r, root, Path::root()) else {
         return config;

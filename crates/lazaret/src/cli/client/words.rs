@@ -30,6 +30,7 @@ pub(super) fn because(because: Because) -> &'static str {
         Because::Unhealthy => "a check found it unhealthy",
         Because::ProbeFirst => "it waits for its first passed probe",
         Because::Weight => "its weight is 0",
+        Because::NoAddress => "its name has no address",
         Because::Drained => "it is drained",
         Because::Policy => "a custom policy decides",
     }
