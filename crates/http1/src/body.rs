@@ -90,6 +90,14 @@ impl Body {
         }
     }
 
+    /// Whether the next run of framing belongs to the trailer section, the empty line at its end included.
+    pub fn is_in_trailers(&self) -> bool {
+        match &self.0 {
+            Kind::Chunked(chunked) => chunked.is_in_trailers(),
+            Kind::Length(_) | Kind::Faulty(_) | Kind::Close | Kind::Closed => false,
+        }
+    }
+
     /// Takes as many of `bytes` as belong to the body. When a fault comes after good bytes, the good ones are taken
     /// first and the next call tells the fault.
     pub fn advance(&mut self, bytes: &[u8]) -> Result<Advance, BodyError> {
@@ -145,6 +153,9 @@ impl Body {
         }
     }
 }
+
+/// Longest trailer section, bytes with all line ends but the empty line's.
+pub const MAX_TRAILERS: usize = 16 * 1024;
 
 impl BodyError {
     /// Kebab-case word for the log and the answer.

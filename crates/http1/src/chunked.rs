@@ -12,8 +12,8 @@
 //! A trailer section is checked as strictly as a head's fields; names that belong in a head (framing, routing,
 //! credentials) are refused (RFC 9110 6.5.1).
 
-use crate::body::BodyError;
-use crate::fields::Known;
+use crate::body::{BodyError, MAX_TRAILERS};
+use crate::fields::may_be_trailer;
 use crate::syntax::{is_token, is_value};
 
 /// Reads one chunked body.
@@ -63,7 +63,21 @@ impl Chunked {
         self.state == State::Done
     }
 
-    /// Reads the next run of content or of framing; 0 bytes only when `bytes` is empty or the body is done.
+    /// Whether the next byte belongs to the trailer section, the empty line at its end included.
+    pub(crate) fn is_in_trailers(&self) -> bool {
+        match self.state {
+            State::Trailer | State::Name | State::Value | State::ValueLf | State::EndLf => true,
+            State::Size
+            | State::Extension
+            | State::SizeLf
+            | State::Data
+            | State::DataCr
+            | State::DataLf
+            | State::Done => false,
+        }
+    }
+
+    /// Reads the next run of content, of framing or of trailers; 0 bytes only when `bytes` is empty or the body is done.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Part, BodyError> {
         if self.state == State::Data {
             let run = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
@@ -78,8 +92,12 @@ impl Chunked {
             if matches!(self.state, State::Data | State::Done) {
                 break;
             }
+            let before = self.state;
             self.state = self.step(byte)?;
             read += 1;
+            if before == State::SizeLf && self.state == State::Trailer {
+                break;
+            }
         }
         Ok(Part::Framing(read))
     }
@@ -137,7 +155,7 @@ impl Chunked {
     fn end_of_name(&mut self) -> Result<State, BodyError> {
         // A name longer than the buffer is longer than every forbidden one.
         let name = self.name.get(..self.name_len).unwrap_or_default();
-        if Known::of(name) != Known::Other || FORBIDDEN.contains(&name) {
+        if !may_be_trailer(name) {
             return Err(BodyError::ForbiddenTrailer);
         }
         self.spend(MAX_TRAILERS, State::Value)
@@ -152,24 +170,5 @@ impl Chunked {
 const MAX_DIGITS: u8 = 16;
 /// Extensions are used by nobody; a peer that sends long ones wants to be slow.
 const MAX_EXTENSION: usize = 256;
-const MAX_TRAILERS: usize = 16 * 1024;
 /// One more than the longest name that is looked for.
 const NAME: usize = 26;
-
-/// Beyond those that mean something to a proxy: request control, credentials and payload processing.
-const FORBIDDEN: [&[u8]; 14] = [
-    b"authorization",
-    b"cache-control",
-    b"content-encoding",
-    b"content-range",
-    b"content-type",
-    b"cookie",
-    b"if-match",
-    b"if-none-match",
-    b"if-unmodified-since",
-    b"max-forwards",
-    b"range",
-    b"set-cookie",
-    b"trailer",
-    b"x-real-ip",
-];

@@ -126,6 +126,12 @@ impl Known {
     }
 }
 
+/// Whether a field may stand behind a body (RFC 9110 6.5.1), case ignored: none that frames or routes a message, bears
+/// credentials, controls the request or says how to read the content, and none that means something to a proxy.
+pub fn may_be_trailer(name: &[u8]) -> bool {
+    Known::of(name) == Known::Other && !NO_TRAILERS.iter().any(|text| name.eq_ignore_ascii_case(text))
+}
+
 /// Whether `name` is `text` with an underscore in place of a dash, case ignored.
 fn is_double(name: &[u8], text: &[u8]) -> bool {
     let is_same = |(&byte, &known): (&u8, &u8)| byte.eq_ignore_ascii_case(&known) || (byte == b'_' && known == b'-');
@@ -194,3 +200,21 @@ pub(crate) fn parse(
 pub(crate) fn values<'a>(fields: &'a [Field], bytes: &'a [u8], known: Known) -> impl Iterator<Item = &'a [u8]> {
     fields.iter().filter(move |field| field.known == known).map(|field| field.value.of(bytes))
 }
+
+/// Beyond those that mean something to a proxy: request control, credentials and payload processing.
+const NO_TRAILERS: [&[u8]; 14] = [
+    b"authorization",
+    b"cache-control",
+    b"content-encoding",
+    b"content-range",
+    b"content-type",
+    b"cookie",
+    b"if-match",
+    b"if-none-match",
+    b"if-unmodified-since",
+    b"max-forwards",
+    b"range",
+    b"set-cookie",
+    b"trailer",
+    b"x-real-ip",
+];
