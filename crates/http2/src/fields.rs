@@ -53,12 +53,9 @@ pub(crate) fn judge(name: &HeaderName, value: &HeaderValue) -> Result<Place, Mal
 /// Whether a field of HTTP/1.1 text has a place in HTTP/2 under its own name.
 pub(crate) fn is_end_to_end(name: &[u8]) -> bool {
     match Known::of(name) {
-        Known::Connection
-        | Known::KeepAlive
-        | Known::Te
-        | Known::TransferEncoding
-        | Known::Upgrade
-        | Known::Hop => false,
+        Known::Connection | Known::KeepAlive | Known::Te | Known::TransferEncoding | Known::Upgrade | Known::Hop => {
+            false
+        }
         Known::Other
         | Known::Host
         | Known::ContentLength

@@ -259,6 +259,6 @@ impl<I: Io, R> Wait<'_, I, R> {
 }
 
 /// A destination that sends more of them than this before its answer means no good.
-const MAX_INTERIM: usize = 16;
+pub(crate) const MAX_INTERIM: usize = 16;
 /// A client that waits for a 100 gets one from us when the destination has sent neither it nor an answer for so long.
-const PATIENCE_FOR_100: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE_FOR_100: Duration = Duration::from_secs(1);

@@ -179,6 +179,11 @@ impl<I: Io> Client<I> {
         .await;
     }
 
+    /// Whether it has had no answer yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.sent == 0
+    }
+
     /// Whether the peer sits on this host.
     pub(crate) fn is_local(&self) -> bool {
         let own = self.stream.local_addr().ok().map(crate::local::address_of);

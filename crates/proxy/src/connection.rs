@@ -8,14 +8,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http1::connection::{Persistence, Version};
+use http1::error::RequestError;
 use http1::response::RequestKind;
 use io::{Io, Stream};
+use model::listener::SelfCheck;
 use upstream::Resolve;
 
 use crate::client::{Client, Head, Patience};
+use crate::h2::{self, Entrance, Prefaced};
 use crate::listener::{ListenerCell, View};
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
+use crate::relay::Peer;
 use crate::respond::{Recipient, Reply};
 use crate::seats;
 use crate::turn::After;
@@ -40,6 +44,10 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             Head::TimedOut => {
                 return Box::pin(refuse(&local, client, &view, None, 408, "header-timeout")).await;
             }
+            // The preface is a request line of another version; so it is told by the parser's error alone.
+            Head::Refused(work, RequestError::Version) if client.is_new() && h2::is_preface(&work.head) => {
+                return Box::pin(switch(Rc::clone(&local), listener, client, work)).await;
+            }
             Head::Refused(work, error) => {
                 return Box::pin(refuse(&local, client, &view, Some(work), error.status(), error.as_str())).await;
             }
@@ -56,6 +64,23 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             After::Reset => return client.stream.reset_on_drop(),
         }
     }
+}
+
+/// Goes on in HTTP/2, with what was read of it.
+async fn switch<I: Io, R: Resolve>(
+    local: Rc<Local<I, R>>,
+    listener: Rc<ListenerCell>,
+    client: Box<Client<I>>,
+    mut work: Box<Workspace>,
+) {
+    // Asks the kernel, so only where somebody may want to know.
+    let is_local = listener.view().config.self_check == SelfCheck::On && client.is_local();
+    let Client { stream, address, input, .. } = *client;
+    let mut front = std::mem::take(&mut work.head);
+    front.extend_from_slice(&input);
+    local.give_back(work);
+    let peer = Peer { address, proto: "http", port: 80, is_local };
+    h2::serve(local, Entrance { listener, peer }, Prefaced::new(front, stream)).await;
 }
 
 /// Answers a head that is no request, and closes: where the next one would start is not known.

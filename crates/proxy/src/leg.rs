@@ -120,6 +120,23 @@ pub(crate) async fn connect<I: Io, R: Resolve>(
     now: Timestamp,
     deadline: Option<Timestamp>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
+    connect_unless(local, cluster, destination, now, |context| {
+        if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
+            return Poll::Ready(NoLeg::ClientGone);
+        }
+        client.timer.poll(context, deadline.unwrap_or(Timestamp::MAX)).map(|()| NoLeg::Deadline)
+    })
+    .await
+}
+
+/// A new connection, unless `stop` is ready before.
+pub(crate) async fn connect_unless<I: Io, R: Resolve>(
+    local: &Local<I, R>,
+    cluster: &ClusterView,
+    destination: &DestinationView,
+    now: Timestamp,
+    mut stop: impl FnMut(&mut Context<'_>) -> Poll<NoLeg>,
+) -> Result<Leg<I::Stream>, NoLeg> {
     let literal = match &destination.endpoint {
         Endpoint::Address(address) => Some(*address),
         Endpoint::Name(..) => None,
@@ -132,10 +149,7 @@ pub(crate) async fn connect<I: Io, R: Resolve>(
         if let Poll::Ready(result) = connecting.as_mut().poll(context) {
             return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));
         }
-        if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
-            return Poll::Ready(Err(NoLeg::ClientGone));
-        }
-        client.timer.poll(context, deadline.unwrap_or(Timestamp::MAX)).map(|()| Err(NoLeg::Deadline))
+        stop(context).map(Err)
     })
     .await
     .map(|stream| Leg {

@@ -35,8 +35,9 @@ mod timer;
 
 mod turn;
 
-#[allow(dead_code, reason = "its first driver follows")]
 mod relay;
+
+mod h2;
 
 mod leg;
 mod upload;

@@ -15,11 +15,29 @@
 //!
 //! Back-pressure: a side is asked for a frame only when the one before was taken by the other side, and the room that a
 //! frame took is given back ([`ClientSide::release`], [`DestinationSide::release`]) only then. So an exchange holds at
-//! most one frame per direction beside the window for replay ([`replay::Window`]) and what a side buffers itself.
+//! most one frame per direction beside the window for replay ([`upload::Upload`]) and what a side buffers itself.
 //!
 //! An HTTP/1.1 client of an HTTP/1.1 destination does not come this way: [`crate::turn`] passes its bytes on as they
 //! are.
 
+mod walk;
+
+mod attempt;
+mod await_head;
+
+mod deliver;
+mod hold;
+
+mod answer;
+
 pub(crate) mod frame;
+mod upload;
 
 pub(crate) mod side;
+
+pub(crate) mod http1;
+
+mod outgoing;
+
+pub(crate) use answer::refuse;
+pub(crate) use walk::{Peer, serve};

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use board::InFlight;
 use http1::body::BodyError;
+use http1::framing::RequestFraming;
 use http1::response::{RequestKind, ResponseHead};
 use model::outcome::{AttemptEnd, FailureKind};
 
@@ -65,12 +66,13 @@ pub(crate) trait ClientSide {
 
 /// The destination's side: one request out, one response in, over a connection that is there.
 pub(crate) trait DestinationSide {
-    /// Takes the request's head as `http1::forward::request` wrote it. Called once, first. With [`End::Here`] there is
-    /// no body.
-    fn head(&mut self, head: &[u8], end: End);
+    /// Takes the request's head as `http1::forward::request` wrote it. Called once, first. `framing` is what the head
+    /// says of the body.
+    fn head(&mut self, head: &[u8], framing: RequestFraming);
 
-    /// Sends as much of `frame` as there is room for, as [`ClientSide::poll_send`] does. A failure is remembered and
-    /// not told: only reading says what became of the request.
+    /// Sends as much of `frame` as there is room for, as [`ClientSide::poll_send`] does; ready when it has left, and the
+    /// head with it. A failure is remembered and not told: only reading says what became of the request. Then and once
+    /// the body's end is said it is ready at once.
     fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<()>;
 
     /// Whether nothing more can be sent.

@@ -1,6 +1,8 @@
 //! A real proxy in this process, over loopback: snapshots made by hand, one worker, an access log in a temporary file.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod http2;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,0 +1,31 @@
+//! HTTP/2 towards clients (RFC 9113), on the `h2` crate: it speaks frames, what stands here decides.
+//!
+//! ```text
+//!   connection::serve ── preface by prior knowledge, or ALPN ──> h2::connection::serve      one task per connection:
+//!                                                                   │ accepts, counts, ends it
+//!                                                                   └─ spawn ──> stream::serve   one task per stream
+//!                                                                                  └─ relay::serve(side::StreamSide)
+//! ```
+//! What a client can make grow, and by what it is bounded:
+//!
+//! | what | bound |
+//! |---|---|
+//! | streams at once | `http2.streams`; more are refused (REFUSED_STREAM) |
+//! | a header block, CONTINUATION frames | the listener's `limits`, told by SETTINGS_MAX_HEADER_LIST_SIZE |
+//! | request bodies that wait | windows: 64 KiB a stream, 1 MiB a connection; given back as the destination takes them |
+//! | responses that wait | 64 KiB a stream, and one frame in hand |
+//! | streams that are reset at once (CVE-2023-44487) | 20 that were not served yet; beyond [`connection::RESETS`] served ones, more than half of all: ENHANCE_YOUR_CALM |
+//! | streams that we had to reset | 100 |
+//! | PING and SETTINGS | each is answered before the next frame is read |
+//! | empty DATA frames | the `h2` crate's budget for frames without content |
+//! | a connection without streams | `keepalive`; before its first stream `header_timeout` |
+
+pub(crate) mod connection;
+mod prefaced;
+
+mod stream;
+
+mod side;
+
+pub(crate) use connection::{Entrance, serve};
+pub(crate) use prefaced::{Prefaced, is_preface};

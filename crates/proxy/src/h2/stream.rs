@@ -1,0 +1,57 @@
+//! One stream: its head as HTTP/1.1 text, judged by the parser of `http1`; then the general driver.
+
+use std::rc::Rc;
+
+use ::h2::RecvStream;
+use ::h2::server::SendResponse;
+use bytes::Bytes;
+use http1::request::Parsed;
+use http2::request::Rest;
+use io::Io;
+use upstream::Resolve;
+
+use super::connection::Open;
+use super::side::StreamSide;
+use crate::listener::View;
+use crate::local::{Local, Workspace};
+use crate::relay;
+
+/// Serves a stream to its end.
+pub(super) async fn serve<I: Io, R: Resolve>(
+    local: Rc<Local<I, R>>,
+    open: Open,
+    request: http::Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+) {
+    let view = open.shared.entrance.listener.view();
+    let peer = &open.shared.entrance.peer;
+    let (parts, body) = request.into_parts();
+    let rest = if body.is_end_stream() { Rest::Nothing } else { Rest::Follows };
+    let kind = StreamSide::kind_of(&parts.method);
+    let mut side = StreamSide::new(body, respond, kind);
+    let mut work = local.workspace();
+    match read(&mut work, &parts, rest, &view) {
+        Ok(()) => relay::serve(&local, &mut side, peer, &mut work, &view).await,
+        Err((status, details)) => relay::refuse(&local, &mut side, peer, &view, status, details).await,
+    }
+    local.give_back(work);
+    if side.is_cancelled() {
+        open.cancel();
+    }
+}
+
+/// The head into the workspace, or the answer to one that is refused.
+fn read(
+    work: &mut Workspace,
+    parts: &http::request::Parts,
+    rest: Rest,
+    view: &View,
+) -> Result<(), (u16, &'static str)> {
+    http2::request::write(&mut work.head, parts, rest).map_err(|error| (error.status(), error.as_str()))?;
+    match work.request.parse(&work.head, &view.limits) {
+        Ok(Parsed::Complete) => Ok(()),
+        // Text that ends with its empty line is complete.
+        Ok(Parsed::Partial) => Err((400, "head")),
+        Err(error) => Err((error.status(), error.as_str())),
+    }
+}

@@ -1,0 +1,170 @@
+//! One attempt: a connection, the request over it, the head of its response.
+
+use std::task::Poll;
+
+use exchange::snapshot::{ClusterView, DestinationView};
+use exchange::{Attempt, Connection, Input};
+use http1::forward::{Expectation, RequestRewrite};
+use io::Io;
+use model::cluster::UpstreamHost;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
+use upstream::Resolve;
+
+use super::await_head::{Awaited, Bounds, Wires, await_head};
+use super::http1::Http1;
+use super::outgoing::Outgoing;
+use super::side::{ClientSide, DestinationSide};
+use super::upload::Fault;
+use super::walk::{Relay, place};
+use crate::client_address;
+use crate::leg::{self, NoLeg};
+use crate::upload::Wish;
+
+impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
+    /// Runs one attempt up to its head or its failure.
+    pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
+        let snapshot = self.snapshot.clone();
+        self.was_reused = false;
+        self.attempt = Some(attempt);
+        let Some((cluster, destination)) = place(&snapshot, &attempt) else {
+            return self.failed(unsent(FailureKind::Cancelled));
+        };
+        let mut connection = attempt.connection;
+        let started = self.now;
+        loop {
+            let mut side = match self.connection(connection, cluster, destination).await {
+                Ok(side) => side,
+                Err(NoLeg::Failed(kind)) => return self.failed(unsent(kind)),
+                Err(NoLeg::ClientGone) => return Input::ClientGone,
+                Err(NoLeg::Deadline) => return Input::DeadlineReached,
+            };
+            if !self.was_reused {
+                self.now = self.local.io.now();
+            }
+            self.prepare(&mut side, destination, cluster);
+            match self.exchange_heads(&mut side, cluster, started).await {
+                Awaited::Head => return self.head(side),
+                // Nothing was sent and nothing is lost: not an attempt that failed.
+                Awaited::NeverSent => connection = Connection::Fresh,
+                Awaited::Failed(kind) => {
+                    let end = side.end(kind);
+                    drop(side);
+                    return self.failed(end);
+                }
+                Awaited::ClientFault(fault) => return self.client_fault(fault),
+                Awaited::Deadline => return Input::DeadlineReached,
+            }
+        }
+    }
+
+    /// A connection to the destination, in the version that its cluster speaks.
+    async fn connection(
+        &mut self,
+        connection: Connection,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+    ) -> Result<Outgoing<I::Stream>, NoLeg> {
+        self.was_reused = false;
+        if connection == Connection::Any
+            && let Some(leg) = leg::pooled(self.local, cluster, destination, self.now)
+        {
+            self.was_reused = true;
+            return Ok(Outgoing::Http1(Box::new(Http1::new(leg))));
+        }
+        let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+        let (client, timer) = (&mut *self.client, &mut self.timer);
+        let leg = leg::connect_unless(self.local, cluster, destination, self.now, |context| {
+            if client.poll_gone(context).is_ready() {
+                return Poll::Ready(NoLeg::ClientGone);
+            }
+            timer.poll(context, deadline).map(|()| NoLeg::Deadline)
+        });
+        Ok(Outgoing::Http1(Box::new(Http1::new(leg.await?))))
+    }
+
+    /// Hands over the head, and sets the body to its beginning.
+    fn prepare(&mut self, side: &mut impl DestinationSide, destination: &DestinationView, cluster: &ClusterView) {
+        let request = self.work.request.view(&self.work.head);
+        let host = match cluster.host {
+            UpstreamHost::Original if !request.authority().is_empty() => request.authority(),
+            UpstreamHost::Original | UpstreamHost::Destination => &destination.host,
+        };
+        let rewrite = RequestRewrite {
+            prefix: &destination.address.path,
+            host,
+            peer: self.peer.address,
+            client: self.address,
+            proto: self.peer.proto,
+            trust: client_address::trust(&self.view.config, self.peer.address),
+            expectation: match self.upload.expectation() {
+                Wish::Pending => Expectation::Forward,
+                Wish::None => Expectation::Drop,
+            },
+        };
+        self.work.out.clear();
+        self.work.reply.clear();
+        http1::forward::request(&mut self.work.out, &request, &rewrite);
+        side.head(&self.work.out, request.framing());
+        self.upload.rewind(self.client);
+    }
+
+    async fn exchange_heads(
+        &mut self,
+        side: &mut Outgoing<I::Stream>,
+        cluster: &ClusterView,
+        started: Timestamp,
+    ) -> Awaited {
+        let bounds = Bounds {
+            started,
+            connected: self.now,
+            idle: cluster.timeouts.idle,
+            per_try: cluster.retry.per_try_timeout,
+            deadline: self.exchange.deadline(),
+            kind: self.kind,
+        };
+        let wires = Wires {
+            local: self.local,
+            client: &mut *self.client,
+            destination: side,
+            work: self.work,
+            upload: &mut self.upload,
+            timer: &mut self.timer,
+        };
+        await_head(wires, bounds).await
+    }
+
+    fn head(&mut self, side: Outgoing<I::Stream>) -> Input {
+        let response = self.work.response.view(&self.work.reply);
+        let input = Input::ResponseHead {
+            status: response.status(),
+            retry_after: response.has_retry_after(),
+            body_replayable: self.upload.replayable(),
+        };
+        self.destination = Some(side);
+        input
+    }
+
+    fn failed(&self, end: AttemptEnd) -> Input {
+        Input::AttemptEnded { end, body_replayable: self.upload.replayable() }
+    }
+
+    fn client_fault(&mut self, fault: Fault) -> Input {
+        self.fault = Some(fault);
+        let end = AttemptEnd { progress: Progress::Sent, ..unsent(FailureKind::ClientBody) };
+        self.failed(end)
+    }
+}
+
+/// An attempt that ended before anything was sent.
+fn unsent(failure: FailureKind) -> AttemptEnd {
+    AttemptEnd {
+        progress: Progress::NotSent,
+        failure: Some(failure),
+        status: None,
+        retry_after: false,
+        response_bytes_seen: false,
+        client_gone: false,
+        reused: false,
+    }
+}

@@ -1,0 +1,182 @@
+//! From the first byte of an attempt to the complete head of its response; [`crate::await_head`] with the sides behind
+//! their traits.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http1::forward;
+use http1::response::RequestKind;
+use io::Io;
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+
+use super::side::{ClientSide, DestinationSide};
+use super::upload::{Fault, Moved, Upload};
+use crate::await_head::{MAX_INTERIM, PATIENCE_FOR_100};
+use crate::local::{Local, Workspace};
+use crate::timer::Timer;
+use crate::upload::Wish;
+
+/// What the wait comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// `work.response` is parsed from `work.reply`.
+    Head,
+    /// The pooled connection took not one byte: it was dead already, nothing has happened.
+    NeverSent,
+    /// The attempt failed.
+    Failed(FailureKind),
+    /// The client's body is at fault, or stalls.
+    ClientFault(Fault),
+    /// The total deadline is over.
+    Deadline,
+}
+
+/// The times and facts that bound the wait.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// When the attempt began: what `per_try` counts from.
+    pub(super) started: Timestamp,
+    /// When its connection was there.
+    pub(super) connected: Timestamp,
+    pub(super) idle: Duration,
+    pub(super) per_try: Option<Duration>,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) kind: RequestKind,
+}
+
+/// Everything that one exchange moves bytes between.
+pub(super) struct Wires<'a, I: Io, R, C, D> {
+    pub(super) local: &'a Local<I, R>,
+    pub(super) client: &'a mut C,
+    pub(super) destination: &'a mut D,
+    pub(super) work: &'a mut Workspace,
+    pub(super) upload: &'a mut Upload,
+    pub(super) timer: &'a mut Timer<I>,
+}
+
+/// Sends the body, and the head before it, and waits for the response's head. Interim responses are passed on.
+pub(super) async fn await_head<I: Io, R, C: ClientSide, D: DestinationSide>(
+    wires: Wires<'_, I, R, C, D>,
+    bounds: Bounds,
+) -> Awaited {
+    let mut wait = Wait { wires, bounds, interim: 0, moved: 0, progress: None };
+    poll_fn(|context| wait.poll(context)).await
+}
+
+struct Wait<'a, I: Io, R, C, D> {
+    wires: Wires<'a, I, R, C, D>,
+    bounds: Bounds,
+    /// Interim responses so far.
+    interim: usize,
+    /// [`Wait::mark`] when it was looked at last.
+    moved: u64,
+    /// When a byte last moved; `None` before the second look.
+    progress: Option<Timestamp>,
+}
+
+impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Awaited> {
+        let Wires { client, destination, upload, .. } = &mut self.wires;
+        let moved = upload.poll_move(context, *client, *destination);
+        if destination.is_unsent() {
+            return Poll::Ready(Awaited::NeverSent);
+        }
+        // The answer comes first: one that is there already tells more than a client's fault.
+        if let Poll::Ready(awaited) = self.poll_reply(context) {
+            return Poll::Ready(awaited);
+        }
+        match moved {
+            Moved::ClientGone => return Poll::Ready(Awaited::Failed(FailureKind::ClientGone)),
+            Moved::Fault(fault) => return Poll::Ready(Awaited::ClientFault(fault)),
+            Moved::Over | Moved::ByDestination | Moved::ByClient => {
+                if self.wires.client.poll_gone(context).is_ready() {
+                    return Poll::Ready(Awaited::Failed(FailureKind::ClientGone));
+                }
+            }
+        }
+        self.note_progress();
+        self.poll_timer(context, moved)
+    }
+
+    /// The clock is read when something moved, and not for the first bytes, which leave when the attempt starts.
+    fn note_progress(&mut self) {
+        let mark = self.wires.destination.moved() + self.wires.upload.moved() + self.wires.client.sent();
+        if mark == self.moved {
+            return;
+        }
+        self.progress = Some(if self.moved == 0 { self.bounds.connected } else { self.wires.local.io.now() });
+        self.moved = mark;
+    }
+
+    fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Awaited> {
+        loop {
+            let Wires { local, destination, work, .. } = &mut self.wires;
+            let Workspace { response, reply, .. } = &mut **work;
+            let mut scratch = local.scratch.borrow_mut();
+            match destination.poll_head(context, &mut scratch, response, reply, self.bounds.kind) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(failure)) => return Poll::Ready(Awaited::Failed(failure)),
+                Poll::Ready(Ok(())) if !response.is_interim() => return Poll::Ready(Awaited::Head),
+                Poll::Ready(Ok(())) => {}
+            }
+            // Nothing was offered that could be switched to.
+            self.interim += 1;
+            if response.status() == 101 || self.interim > MAX_INTERIM {
+                return Poll::Ready(Awaited::Failed(FailureKind::Protocol));
+            }
+            drop(scratch);
+            self.pass_interim();
+        }
+    }
+
+    /// 100 goes to a client that waits for it, once; others (103) to all.
+    fn pass_interim(&mut self) {
+        let Wires { client, work, upload, .. } = &mut self.wires;
+        let Workspace { response, reply, back, .. } = &mut **work;
+        let is_continue = response.status() == 100;
+        if !is_continue || upload.expectation() == Wish::Pending {
+            back.clear();
+            forward::interim(back, &response.view(reply));
+            client.interim(back);
+            back.clear();
+        }
+        if is_continue {
+            upload.fulfil();
+        }
+    }
+
+    fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
+        loop {
+            let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
+            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
+            let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
+            let patience = match self.wires.upload.expectation() {
+                Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
+                Wish::None => Timestamp::MAX,
+            };
+            let due = idle.min(per_try).min(deadline).min(patience);
+            if self.wires.timer.poll(context, due).is_pending() {
+                return Poll::Pending;
+            }
+            if due == deadline {
+                return Poll::Ready(Awaited::Deadline);
+            }
+            if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
+                return Poll::Ready(Awaited::ClientFault(Fault::Stalled));
+            }
+            if due != patience {
+                return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
+            }
+            // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
+            self.wires.upload.fulfil();
+            let back = &mut self.wires.work.back;
+            back.clear();
+            forward::write_status_line(back, 100, b"");
+            back.extend_from_slice(b"\r\n");
+            self.wires.client.interim(back);
+            back.clear();
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The response of the running attempt on its way to the client.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use exchange::Input;
+use exchange::snapshot::{ClusterView, DestinationView};
+use http1::connection::{Persistence, Version};
+use http1::forward::{self, ResponseRewrite};
+use io::Io;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
+use upstream::Resolve;
+
+use super::await_head::Wires;
+use super::frame::{End, Frame};
+use super::outgoing::Outgoing;
+use super::side::{Abort, ClientSide, DestinationSide};
+use super::upload::Moved;
+use super::walk::{Relay, place};
+use crate::leg;
+
+/// How a response came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivered {
+    /// Whole.
+    Whole,
+    /// It broke off, or stood still.
+    Broken(FailureKind),
+    /// The client went away, or took nothing for too long.
+    ClientGone,
+    /// The total deadline is over.
+    Deadline,
+}
+
+impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
+    /// Sends the response of the running attempt.
+    pub(super) async fn forward(&mut self) {
+        let Some(mut side) = self.destination.take() else { return self.client.abort(Abort::Cut) };
+        let snapshot = self.snapshot.clone();
+        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let Some((cluster, destination)) = placed else { return self.client.abort(Abort::Cut) };
+        self.local.board.progressed(side.in_flight().slot(), self.now);
+        let cookies = self.exchange.cookies(&snapshot);
+        self.write_head(&cookies);
+        let status = self.work.response.status();
+        let end = if side.is_over() { End::Here } else { End::Later };
+        let delivered = match self.client.head(&self.work.back, end) {
+            Err(_) => Delivered::ClientGone,
+            Ok(()) => self.deliver(&mut side, cluster, status).await,
+        };
+        self.work.back.clear();
+        if matches!(delivered, Delivered::Broken(_) | Delivered::Deadline) {
+            self.client.abort(Abort::Cut);
+        }
+        let end = self.end_of(status, delivered);
+        self.finish(side, cluster, destination, delivered);
+        self.handle(Input::ResponseEnded { end });
+        self.end(status, reason_of(delivered));
+    }
+
+    /// Writes the response's head into `work.back` as an HTTP/1.1 client would get it.
+    pub(super) fn write_head(&mut self, cookies: &[String]) {
+        let work = &mut *self.work;
+        let response = work.response.view(&work.reply);
+        work.back.clear();
+        self.local.date.with(self.now, |date| {
+            let rewrite =
+                ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookies, date };
+            forward::response(&mut work.back, &response, &rewrite);
+        });
+    }
+
+    async fn deliver(&mut self, side: &mut Outgoing<I::Stream>, cluster: &ClusterView, status: u16) -> Delivered {
+        let mut delivery = Delivery {
+            // What is not sent yet of a request that was answered badly is not worth sending.
+            sends_rest: !self.upload.is_sent() && status < 300,
+            limits: Limits { idle: cluster.timeouts.idle, deadline: self.exchange.deadline() },
+            hand: None,
+            progress: self.now,
+            moved: None,
+            wires: Wires {
+                local: self.local,
+                client: &mut *self.client,
+                destination: side,
+                work: self.work,
+                upload: &mut self.upload,
+                timer: &mut self.timer,
+            },
+        };
+        poll_fn(|context| delivery.poll(context)).await
+    }
+
+    fn end_of(&self, status: u16, delivered: Delivered) -> AttemptEnd {
+        let failure = match delivered {
+            Delivered::Whole => None,
+            Delivered::Broken(kind) => Some(kind),
+            Delivered::ClientGone => Some(FailureKind::ClientGone),
+            Delivered::Deadline => Some(FailureKind::Deadline),
+        };
+        AttemptEnd {
+            progress: Progress::Forwarded,
+            failure,
+            status: Some(status),
+            retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
+            response_bytes_seen: true,
+            client_gone: delivered == Delivered::ClientGone,
+            reused: self.was_reused,
+        }
+    }
+
+    /// Pools an HTTP/1.1 connection when both messages went over it whole and nothing else did.
+    pub(super) fn finish(
+        &self,
+        side: Outgoing<I::Stream>,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+        delivered: Delivered,
+    ) {
+        match side {
+            Outgoing::Http1(side) => {
+                let is_kept =
+                    delivered == Delivered::Whole && self.work.response.persistence() == Persistence::KeepAlive;
+                if is_kept && let Some(leg) = side.into_clean() {
+                    let announced = self.work.response.keep_alive_timeout();
+                    leg::keep(self.local, cluster, destination, leg, announced, self.now);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    idle: Duration,
+    deadline: Option<Timestamp>,
+}
+
+struct Delivery<'a, I: Io, R, C, D> {
+    wires: Wires<'a, I, R, C, D>,
+    limits: Limits,
+    /// Whether a request body that is not sent yet is still worth sending.
+    sends_rest: bool,
+    /// From the destination, not yet taken by the client.
+    hand: Option<Frame>,
+    /// What had moved at the last look.
+    moved: Option<u64>,
+    /// When a byte last moved.
+    progress: Timestamp,
+}
+
+/// Whether the client or the destination is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    ForClient,
+    ForDestination,
+}
+
+impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, I, R, C, D> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Delivered> {
+        let waits = match self.poll_body(context) {
+            Ok(waits) => waits,
+            Err(delivered) => return Poll::Ready(delivered),
+        };
+        if self.poll_rest(context) == Moved::ClientGone {
+            return Poll::Ready(Delivered::ClientGone);
+        }
+        self.note_progress();
+        let deadline = self.limits.deadline.unwrap_or(Timestamp::MAX);
+        let due = deadline.min(self.progress + self.limits.idle);
+        self.wires.timer.poll(context, due).map(|()| match waits {
+            _ if due == deadline => Delivered::Deadline,
+            Waits::ForClient => Delivered::ClientGone,
+            Waits::ForDestination => Delivered::Broken(FailureKind::BodyTimeout),
+        })
+    }
+
+    /// Moves frames until one of both sides is to be waited for; `Err`: it is over.
+    fn poll_body(&mut self, context: &mut Context<'_>) -> Result<Waits, Delivered> {
+        loop {
+            let Wires { local, client, destination, .. } = &mut self.wires;
+            let is_over = destination.is_over();
+            let end = if is_over { End::Here } else { End::Later };
+            let before = self.hand.as_ref().map_or(0, Frame::content);
+            let sending = client.poll_send(context, &mut self.hand, end);
+            destination.release(before - self.hand.as_ref().map_or(0, Frame::content));
+            match sending {
+                Poll::Pending => return Ok(Waits::ForClient),
+                Poll::Ready(Err(_)) => return Err(Delivered::ClientGone),
+                Poll::Ready(Ok(())) if is_over => return Err(Delivered::Whole),
+                Poll::Ready(Ok(())) => {}
+            }
+            match destination.poll_frame(context, &mut local.scratch.borrow_mut()) {
+                Poll::Pending => return Ok(Waits::ForDestination),
+                Poll::Ready(Some(Ok(frame))) => self.hand = Some(frame),
+                Poll::Ready(Some(Err(failure))) => return Err(Delivered::Broken(failure)),
+                // From here on `is_over` says the same.
+                Poll::Ready(None) => {}
+            }
+        }
+    }
+
+    /// The clock is read when something moved, and not for what was sent together with the head.
+    fn note_progress(&mut self) {
+        let Wires { local, client, destination, upload, .. } = &self.wires;
+        let mark = Some(destination.moved() + client.sent() + upload.moved());
+        if mark != self.moved && self.moved.is_some() {
+            self.progress = local.io.now();
+            local.board.progressed(destination.in_flight().slot(), self.progress);
+        }
+        self.moved = mark;
+    }
+
+    /// The request's body, where there is still some; and whether the client is there.
+    fn poll_rest(&mut self, context: &mut Context<'_>) -> Moved {
+        let Wires { client, destination, upload, .. } = &mut self.wires;
+        let moved =
+            if self.sends_rest { upload.poll_move(context, *client, *destination) } else { Moved::ByDestination };
+        match moved {
+            Moved::ClientGone => return moved,
+            // Its answer is on the way already.
+            Moved::Fault(_) | Moved::Over => self.sends_rest = false,
+            Moved::ByClient | Moved::ByDestination => {}
+        }
+        match client.poll_gone(context) {
+            Poll::Ready(()) => Moved::ClientGone,
+            Poll::Pending => moved,
+        }
+    }
+}
+
+pub(super) fn reason_of(delivered: Delivered) -> &'static str {
+    match delivered {
+        Delivered::Whole => "",
+        Delivered::Broken(FailureKind::BodyTimeout) => "body-timeout",
+        Delivered::Broken(_) => "body-cut",
+        Delivered::ClientGone => "client-gone",
+        Delivered::Deadline => "deadline",
+    }
+}

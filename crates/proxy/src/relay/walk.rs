@@ -1,0 +1,199 @@
+//! One exchange: drives the machine of `exchange` and does what its steps say, as [`crate::turn`] does for HTTP/1.1 on
+//! both sides.
+
+use std::net::IpAddr;
+
+use board::{Current, GateGuard};
+use exchange::snapshot::{ClusterView, DestinationView, Needs};
+use exchange::{Attempt, Exchange, Input, Snapshot, Step};
+use http1::framing::RequestFraming;
+use http1::response::RequestKind;
+use io::Io;
+use model::request::{Method, RequestFacts};
+use model::time::Timestamp;
+use upstream::Resolve;
+
+use super::hold::Held;
+use super::outgoing::Outgoing;
+use super::side::ClientSide;
+use super::upload::{Fault, Upload};
+use crate::client_address;
+use crate::listener::View;
+use crate::local::{Local, Workspace};
+use crate::record::{Outcome, Record, Told};
+use crate::sharing::Sharing;
+use crate::timer::Timer;
+
+/// Who the client is, the same for all exchanges of its connection.
+pub(crate) struct Peer {
+    /// The peer's address, canonical.
+    pub(crate) address: IpAddr,
+    /// `http` or `https`.
+    pub(crate) proto: &'static str,
+    /// The port that the protocol has by itself.
+    pub(crate) port: u16,
+    /// It sits on this host.
+    pub(crate) is_local: bool,
+}
+
+/// One exchange.
+pub(super) struct Relay<'a, I: Io, R, C> {
+    pub(super) local: &'a Local<I, R>,
+    pub(super) client: &'a mut C,
+    pub(super) peer: &'a Peer,
+    pub(super) work: &'a mut Workspace,
+    pub(super) view: &'a View,
+    pub(super) timer: Timer<I>,
+    /// The clock, as it was read last.
+    pub(super) now: Timestamp,
+    pub(super) snapshot: Current<Snapshot>,
+    pub(super) exchange: Exchange,
+    pub(super) sharing: Sharing<'a>,
+    /// The client as trusted proxies name it.
+    pub(super) address: IpAddr,
+    pub(super) kind: RequestKind,
+    pub(super) upload: Upload,
+    pub(super) destination: Option<Outgoing<I::Stream>>,
+    /// The attempt that runs, or ran last.
+    pub(super) attempt: Option<Attempt>,
+    /// Whether the attempt that runs (or ran last) went over a pooled connection.
+    pub(super) was_reused: bool,
+    /// A response that is sent when nothing better comes.
+    pub(super) held: Option<Held>,
+    pub(super) fault: Option<Fault>,
+    pub(super) record: Record,
+}
+
+/// Serves the request whose head lies in `work`. What becomes of the client's side is its own to see, by what it was
+/// told last.
+pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
+    local: &Local<I, R>,
+    client: &mut C,
+    peer: &Peer,
+    work: &mut Workspace,
+    view: &View,
+) {
+    let now = local.io.now();
+    let snapshot = local.board.snapshot();
+    let sharing = Sharing::new(&local.board, &local.limits, now);
+    let request = work.request.view(&work.head);
+    let address = client_address::client(&view.config, peer.address, &request);
+    let kind = if request.method() == Method::Head { RequestKind::Head } else { RequestKind::Other };
+    if view.is_self_check(&request) {
+        return super::answer::self_check(local, client, peer, request, view, kind).await;
+    }
+    let (exchange, step) = Exchange::begin(
+        now,
+        &RequestFacts {
+            method: request.method(),
+            method_name: request.method_name(),
+            host: request.host(),
+            port: request.port().unwrap_or(peer.port),
+            path: request.path(),
+            query: request.query(),
+            fields: &request,
+            client: address,
+            body: request.body(),
+            is_upgrade: false,
+        },
+        &snapshot,
+        &mut local.picks.borrow_mut(),
+        &sharing,
+    );
+    let placement = exchange.placement();
+    let route = placement.route.and_then(|index| snapshot.routes.get(index.index()));
+    let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
+    let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);
+    let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
+    let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
+    let mut relay = Relay {
+        local,
+        client,
+        peer,
+        work,
+        view,
+        timer: Timer::new(local.io.clone()),
+        now,
+        snapshot,
+        exchange,
+        sharing,
+        address,
+        kind,
+        upload,
+        destination: None,
+        attempt: None,
+        was_reused: false,
+        held: None,
+        fault: is_too_large.then_some(Fault::TooLarge),
+        record: Record::begin(now, 0),
+    };
+    relay.walk(step).await;
+}
+
+impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
+    async fn walk(&mut self, first: Step) {
+        if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
+            return self.answer_fault(fault).await;
+        }
+        let mut step = first;
+        loop {
+            step = match step {
+                Step::Connect(attempt) => {
+                    let input = self.attempt(attempt).await;
+                    self.handle(input)
+                }
+                Step::HoldThenConnect(attempt) => {
+                    self.hold().await;
+                    let input = self.attempt(attempt).await;
+                    self.handle(input)
+                }
+                Step::Forward => return self.forward().await,
+                Step::AnswerHeld => return self.answer_held().await,
+                Step::Answer(answer) => return self.answer(&answer).await,
+                Step::Done => return,
+            };
+        }
+    }
+
+    /// Tells the machine, and puts what it reports where it belongs.
+    pub(super) fn handle(&mut self, input: Input) -> Step {
+        self.now = self.local.io.now();
+        let gate = self.sharing.advance(self.now);
+        let mut picks = self.local.picks.borrow_mut();
+        let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
+        drop(picks);
+        self.settle(gate);
+        step
+    }
+
+    fn settle(&mut self, gate: Option<GateGuard>) {
+        let report = self.exchange.report();
+        let snapshot = self.snapshot.clone();
+        let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
+        let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
+        let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
+        if let Some(report) = report {
+            self.record.attempt(self.local, &snapshot, &report, self.now, self.was_reused);
+        }
+    }
+
+    /// Tells of the exchange's end.
+    pub(super) fn end(&self, status: u16, reason: &'static str) {
+        let outcome = Outcome { status, reason, bytes_in: self.upload.content() };
+        let told = Told {
+            listener: self.view.config.id.as_str(),
+            client: self.address,
+            sent: self.client.sent(),
+            request: Some(self.work.request.view(&self.work.head)),
+            walked: Some((&self.exchange, &*self.snapshot)),
+        };
+        self.record.end(self.local, told, outcome, self.now);
+    }
+}
+
+/// Where an attempt goes. `None`: not in this snapshot, which the machine does not do.
+pub(super) fn place<'s>(snapshot: &'s Snapshot, attempt: &Attempt) -> Option<(&'s ClusterView, &'s DestinationView)> {
+    let cluster = snapshot.clusters.get(attempt.cluster.index())?;
+    Some((cluster, cluster.destinations.get(attempt.destination.index())?))
+}
