@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::config::{Control, ControlSocket};
 
@@ -18,12 +20,33 @@ pub struct Listeners {
     pub unix: Option<UnixSocket>,
 }
 
-/// A bound unix socket; its path is removed when it is dropped, unless another process has put its own there.
+/// A bound unix socket; its path is removed when it is dropped, unless another process has put its own there or has
+/// taken this one over.
 #[derive(Debug)]
 pub struct UnixSocket {
     pub(crate) listener: UnixListener,
     path: PathBuf,
     inode: u64,
+    is_handed_over: Arc<AtomicBool>,
+}
+
+/// Descriptors of the same sockets, for another process. Connections wait in them while either process has one.
+#[derive(Debug)]
+pub struct Shared {
+    /// For reading.
+    pub tcp: TcpListener,
+    /// For changing, and its path.
+    pub unix: Option<(UnixListener, PathBuf)>,
+    is_handed_over: Arc<AtomicBool>,
+}
+
+/// What another process has handed over.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    /// For reading.
+    pub tcp: Option<TcpListener>,
+    /// For changing, and its path.
+    pub unix: Option<(UnixListener, PathBuf)>,
 }
 
 /// Why the API cannot listen.
@@ -60,11 +83,32 @@ impl Listeners {
     /// Binds both. The default socket is left out with one warning when it cannot be had; one that was asked for, and
     /// the TCP address, are errors.
     pub fn bind(control: &Control) -> Result<Self, BindError> {
+        Self::bind_with(control, Inherited::default())
+    }
+
+    /// The same; what is inherited and still where the configuration wants it is taken in place of a new one, the rest
+    /// is closed.
+    pub fn bind_with(control: &Control, inherited: Inherited) -> Result<Self, BindError> {
         let address = control.address;
-        let tcp = TcpListener::bind(address).map_err(|source| BindError::Tcp { address, source })?;
+        let is_there = |tcp: &TcpListener| {
+            let found = tcp.local_addr().ok();
+            found.is_some_and(|at| at.ip() == address.ip() && (address.port() == 0 || at.port() == address.port()))
+        };
+        let tcp = match inherited.tcp.filter(is_there) {
+            Some(tcp) => tcp,
+            None => TcpListener::bind(address).map_err(|source| BindError::Tcp { address, source })?,
+        };
+        let inherited = inherited.unix.and_then(|(listener, path)| UnixSocket::own(listener, &path).ok());
+        let wanted = match &control.socket {
+            ControlSocket::Off => None,
+            ControlSocket::Path(path) | ControlSocket::Default(path) => Some(path),
+        };
+        // One that is elsewhere now goes, with its path.
+        let inherited = inherited.filter(|socket| Some(&socket.path) == wanted);
         tcp.set_nonblocking(true).map_err(|source| BindError::Tcp { address, source })?;
         let unix = match &control.socket {
             ControlSocket::Off => None,
+            ControlSocket::Path(_) | ControlSocket::Default(_) if inherited.is_some() => inherited,
             ControlSocket::Path(path) => {
                 Some(UnixSocket::bind(path).map_err(|source| BindError::Unix { path: path.clone(), source })?)
             }
@@ -81,6 +125,24 @@ impl Listeners {
             },
         };
         Ok(Self { tcp, unix })
+    }
+
+    /// Descriptors of the same sockets.
+    pub fn share(&self) -> io::Result<Shared> {
+        let unix =
+            self.unix.as_ref().map(|socket| Ok::<_, io::Error>((socket.listener.try_clone()?, socket.path.clone())));
+        let is_handed_over = match &self.unix {
+            Some(socket) => Arc::clone(&socket.is_handed_over),
+            None => Arc::default(),
+        };
+        Ok(Shared { tcp: self.tcp.try_clone()?, unix: unix.transpose()?, is_handed_over })
+    }
+}
+
+impl Shared {
+    /// Another process serves them from here on: the path stays when this process ends.
+    pub fn hand_over(&self) {
+        self.is_handed_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -99,9 +161,14 @@ impl UnixSocket {
         }
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+        Self::own(listener, path)
+    }
+
+    /// One that is bound to `path` already.
+    fn own(listener: UnixListener, path: &Path) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let inode = fs::symlink_metadata(path)?.ino();
-        Ok(Self { listener, path: path.to_owned(), inode })
+        Ok(Self { listener, path: path.to_owned(), inode, is_handed_over: Arc::default() })
     }
 }
 
@@ -111,6 +178,9 @@ fn is_socket(path: &Path) -> bool {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
+        if self.is_handed_over.load(Ordering::Relaxed) {
+            return;
+        }
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
@@ -121,6 +191,46 @@ impl Drop for UnixSocket {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn sockets_that_are_handed_over_go_on_being_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let address = "127.0.0.1:0".parse().unwrap();
+        let control =
+            Control { address, socket: ControlSocket::Path(path.clone()), users: Vec::new(), token_file: None };
+        let before = Listeners::bind(&control).unwrap();
+        let shared = before.share().unwrap();
+        let port = before.tcp.local_addr().unwrap();
+        let _waiting = (UnixStream::connect(&path).unwrap(), std::net::TcpStream::connect(port).unwrap());
+        shared.hand_over();
+        drop(before);
+        let inherited = Inherited { tcp: Some(shared.tcp), unix: shared.unix };
+        let after = Listeners::bind_with(&control, inherited).unwrap();
+        assert_eq!(after.tcp.local_addr().unwrap(), port);
+        assert!(after.tcp.accept().is_ok() && after.unix.as_ref().unwrap().listener.accept().is_ok());
+        drop(after);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_inherited_socket_that_is_wanted_elsewhere_goes_with_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old.sock"), folder.path().join("new.sock"));
+        let address = "127.0.0.1:0".parse().unwrap();
+        let control = |path: &Path| Control {
+            address,
+            socket: ControlSocket::Path(path.to_owned()),
+            users: Vec::new(),
+            token_file: None,
+        };
+        let before = Listeners::bind(&control(&old)).unwrap();
+        let shared = before.share().unwrap();
+        shared.hand_over();
+        let inherited = Inherited { tcp: None, unix: shared.unix };
+        let _after = Listeners::bind_with(&control(&new), inherited).unwrap();
+        assert!(new.exists() && !old.exists());
+    }
 
     #[test]
     fn a_taken_address_names_the_likely_cause() {

@@ -97,6 +97,7 @@ impl Core {
             Input::OutcomeSeen(event) => self.outcome_seen(&event),
             Input::SumsTaken { sums } => sums.into_iter().for_each(|sum| self.sum_taken(sum)),
             Input::HealthSet(set) => self.health_set(&set),
+            Input::HealthRestored(saved) => self.restore(*saved),
             Input::DrainStarted => self.drain_started(),
             Input::SlotQuiet { slot } => self.ignored.slots += u64::from(!self.slots.quiet(slot)),
         }
@@ -350,7 +351,7 @@ impl Core {
         self.touch(place);
     }
 
-    fn touch_cluster(&mut self, cluster: usize) {
+    pub(crate) fn touch_cluster(&mut self, cluster: usize) {
         let n = self.clusters.get(cluster).map_or(0, |state| state.destinations.len());
         for destination in 0..n {
             self.touch(Place { cluster, destination });

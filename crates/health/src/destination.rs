@@ -100,6 +100,13 @@ impl Recent {
         self.0.push_back(seen);
     }
 
+    /// The newest of these, oldest first.
+    pub(crate) fn of(seen: Vec<Seen>) -> Self {
+        let mut recent = Self::default();
+        seen.into_iter().for_each(|one| recent.push(one));
+        recent
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -48,6 +48,9 @@ pub enum Input {
     },
     /// A program set a value from outside. It stands until the check's own policy says otherwise.
     HealthSet(HealthSet),
+    /// Another process has handed over what its core knew. Comes right after the first configuration; what that does
+    /// not name any more, and everything under an unknown version, is forgotten.
+    HealthRestored(Box<crate::saved::SavedHealth>),
     /// The process began a planned stop: every node is reported unhealthy from here on; traffic goes on.
     DrainStarted,
     /// No worker has a request in flight at this freed slot, none has a snapshot that names it, and its records are

@@ -35,6 +35,7 @@ mod status;
 mod timers;
 
 pub mod membership;
+pub mod saved;
 
 pub mod active;
 pub mod available;
@@ -46,3 +47,4 @@ pub use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
 pub use crate::output::{Output, ProbeOrder, Ticket};
 pub use crate::passive::Needs;
 pub use crate::registry::Registry;
+pub use crate::saved::SavedHealth;

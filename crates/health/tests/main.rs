@@ -18,6 +18,7 @@ mod nginx_max_fails;
 mod passive;
 mod registry;
 mod reload;
+mod saved;
 mod schedule;
 mod slots;
 

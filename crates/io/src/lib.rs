@@ -41,6 +41,9 @@ pub trait Io: Clone + 'static {
     /// Where a bound socket listens, with the port that was found when port 0 was asked for.
     fn bound_addr(&self, bound: &Self::Bound) -> io::Result<SocketAddr>;
 
+    /// Another descriptor of the same socket: both accept from one queue, which lives until the last one is closed.
+    fn share_bound(&self, bound: &Self::Bound) -> io::Result<Self::Bound>;
+
     /// Hands a bound socket to the runtime of this thread.
     fn listen(&self, bound: Self::Bound) -> io::Result<Self::Listener>;
 
@@ -75,6 +78,10 @@ pub trait Listener: 'static {
 
     /// The next connection and its peer. Cancel safe: a connection is never lost.
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, SocketAddr)>>;
+
+    /// A connection that waits in the queue already; `None`: none does. Never waits. Who closes a listener takes these
+    /// first: what still lies in the queue of a closed one is reset.
+    fn accept_waiting(&self) -> io::Result<Option<(Self::Stream, SocketAddr)>>;
 
     /// Where it listens, with the port that was found when port 0 was asked for.
     fn local_addr(&self) -> io::Result<SocketAddr>;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::{Io, Listener, NEVER, Share, Stream};
 
 mod descriptors;
+pub mod pass;
 
 pub use descriptors::raise_descriptor_limit;
 
@@ -32,6 +33,13 @@ impl Real {
     #[expect(clippy::new_without_default, reason = "reads the clock: two defaults would not be equal")]
     pub fn new() -> Self {
         Self { start: StdInstant::now(), descriptors: Descriptors::UNBOUNDED }
+    }
+
+    /// A clock that goes on from another process's: it shows `now` at this moment.
+    pub fn at(now: Timestamp) -> Self {
+        let elapsed = now.since(Timestamp::ZERO);
+        let start = StdInstant::now();
+        Self { start: start.checked_sub(elapsed).unwrap_or(start), descriptors: Descriptors::UNBOUNDED }
     }
 
     /// The same for traffic: of the descriptors that the process may have now, it leaves some to the others.
@@ -78,6 +86,10 @@ impl Io for Real {
         bound.local_addr()
     }
 
+    fn share_bound(&self, bound: &StdListener) -> io::Result<StdListener> {
+        bound.try_clone()
+    }
+
     fn listen(&self, bound: StdListener) -> io::Result<RealListener> {
         bound.set_nonblocking(true)?;
         Ok(RealListener { socket: TcpListener::from_std(bound)?, descriptors: self.descriptors })
@@ -112,6 +124,19 @@ impl Listener for RealListener {
         let (stream, peer) = self.socket.accept().await?;
         self.descriptors.admit_client(&stream)?;
         Ok((stream, peer))
+    }
+
+    fn accept_waiting(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
+        // Asks the kernel itself: the runtime may not have heard yet of what came a moment ago.
+        let (socket, peer) = match SockRef::from(&self.socket).accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.descriptors.admit_client(&socket)?;
+        socket.set_nonblocking(true)?;
+        let peer = peer.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Some((TcpStream::from_std(socket.into())?, peer)))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -185,6 +210,42 @@ mod tests {
         server.reset_on_drop();
         drop(server);
         assert_eq!(client.read(&mut seen).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[tokio::test]
+    async fn what_waits_in_the_queue_can_be_taken_before_the_listener_is_closed() {
+        let io = Real::new();
+        let listener = io.listen(io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap()).unwrap();
+        let address = Listener::local_addr(&listener).unwrap();
+        assert!(listener.accept_waiting().unwrap().is_none());
+        let mut waiting = std::net::TcpStream::connect(address).unwrap();
+        let (mut taken, peer) = listener.accept_waiting().unwrap().unwrap();
+        assert!(listener.accept_waiting().unwrap().is_none());
+        drop(listener);
+        assert_eq!(waiting.local_addr().unwrap(), peer);
+        taken.write_all(b"pong").await.unwrap();
+        let mut seen = [0; 4];
+        io::Read::read_exact(&mut waiting, &mut seen).unwrap();
+        assert_eq!(&seen, b"pong");
+    }
+
+    #[tokio::test]
+    async fn a_queue_lives_as_long_as_one_descriptor_of_its_socket() {
+        let io = Real::new();
+        let bound = io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap();
+        let address = bound.local_addr().unwrap();
+        let other = io.share_bound(&bound).unwrap();
+        let _waiting = std::net::TcpStream::connect(address).unwrap();
+        drop(bound);
+        let other = io.listen(other).unwrap();
+        assert!(other.accept_waiting().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_clock_goes_on_from_another_one() {
+        let earlier = Timestamp::from_secs(1);
+        let io = Real::at(earlier);
+        assert!(io.now() >= earlier && io.now() < Timestamp::from_secs(1000));
     }
 
     #[tokio::test]

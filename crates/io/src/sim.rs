@@ -114,6 +114,10 @@ impl Io for Sim {
         Ok(bound.address)
     }
 
+    fn share_bound(&self, bound: &SimListener) -> io::Result<SimListener> {
+        self.bind(bound.address, Share::Join)
+    }
+
     fn listen(&self, bound: SimListener) -> io::Result<SimListener> {
         Ok(bound)
     }
@@ -151,6 +155,13 @@ impl Listener for SimListener {
         .await?;
         let peer = crate::Stream::peer_addr(&stream)?;
         Ok((stream, peer))
+    }
+
+    fn accept_waiting(&self) -> io::Result<Option<(SimStream, SocketAddr)>> {
+        let waiting = self.network().ports.get_mut(&self.address).and_then(|port| port.waiting.pop_front());
+        let Some(stream) = waiting else { return Ok(None) };
+        let peer = crate::Stream::peer_addr(&stream)?;
+        Ok(Some((stream, peer)))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -43,6 +43,7 @@ impl Gates {
             | Input::Probed(_)
             | Input::TimerDue
             | Input::HealthSet(_)
+            | Input::HealthRestored(_)
             | Input::DrainStarted
             | Input::SlotQuiet { .. } => Vec::new(),
         };

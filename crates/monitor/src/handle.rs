@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use health::HealthSet;
+use health::{HealthSet, SavedHealth};
 use model::config::Config;
 use model::id::ClusterId;
 use model::time::Timestamp;
@@ -63,6 +63,17 @@ impl Handle {
         self.ask(Command::Drain).await
     }
 
+    /// Sends no probe from here on, and tells what is known: another process is about to probe in this one's place.
+    /// Traffic goes on being judged. What a probe that was in flight would have said is not known.
+    pub async fn suspend(&self) -> Result<SavedHealth, Gone> {
+        self.ask(Command::Suspend).await
+    }
+
+    /// Probes again: the other process did not come to it.
+    pub async fn resume(&self) -> Result<(), Gone> {
+        self.ask(Command::Resume).await
+    }
+
     /// Ends the monitor; probes in flight are given up.
     pub async fn shutdown(&self) -> Result<(), Gone> {
         self.ask(Command::Shutdown).await
@@ -86,6 +97,8 @@ pub(crate) enum Command {
     Refused { summary: String, reply: oneshot::Sender<()> },
     SetHealth { set: HealthSet, reply: oneshot::Sender<()> },
     Drain(oneshot::Sender<()>),
+    Suspend(oneshot::Sender<SavedHealth>),
+    Resume(oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
 }
 

@@ -11,10 +11,11 @@ use std::time::Duration;
 use ::io::Io;
 use board::{Board, Reader, Trend};
 use exchange::snapshot::Snapshot;
-use health::{Core, Input, Output, Registry};
+use health::{Core, Input, Output, Probed, Registry, SavedHealth, Ticket};
 use model::address::Scheme;
 use model::cluster::Cluster;
 use model::config::Config;
+use model::outcome::FailureKind;
 use model::time::Timestamp;
 use retry::Trends;
 use telemetry::journal::Journal;
@@ -83,6 +84,7 @@ pub struct Monitor<I, R> {
     board: Arc<Board<Snapshot>>,
     reader: Reader,
     probes: Probes<I, R>,
+    probing: Probing,
     journal: Arc<Journal>,
     metrics: Arc<Metrics>,
     commands: mpsc::Receiver<Command>,
@@ -100,6 +102,14 @@ struct Parked {
     config: Arc<Config>,
     reply: oneshot::Sender<Result<String, ConfigureError>>,
     until: Timestamp,
+}
+
+/// Whether probes are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probing {
+    On,
+    /// Another process sends them.
+    Suspended,
 }
 
 /// Whether the loop goes on.
@@ -137,6 +147,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let _ = gates.published(&snapshot.health);
         Ok(Self {
             probes: Probes::new(connector, extensions.probe_builder, extensions.probe_sender),
+            probing: Probing::On,
             io,
             tls,
             core,
@@ -160,6 +171,12 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             drained_at: now,
             rested_at: now,
         })
+    }
+
+    /// Goes on from what another process knew. Before [`Self::run`], and before the board has any other reader.
+    pub fn restore(&mut self, saved: SavedHealth) {
+        self.core.handle(self.io.now(), Input::HealthRestored(Box::new(saved)));
+        self.publish();
     }
 
     /// What workers share with it.
@@ -246,6 +263,20 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             Some(Command::Drain(reply)) => {
                 self.core.handle(now, Input::DrainStarted);
                 self.carry_out();
+                let _ = reply.send(());
+            }
+            Some(Command::Suspend(reply)) => {
+                self.probing = Probing::Suspended;
+                for ticket in self.probes.cancel_all() {
+                    self.core.handle(now, not_sent(ticket));
+                }
+                // What was seen so far goes along.
+                self.drain(Reach::All);
+                self.carry_out();
+                let _ = reply.send(self.core.save());
+            }
+            Some(Command::Resume(reply)) => {
+                self.probing = Probing::On;
                 let _ = reply.send(());
             }
             Some(Command::Shutdown(reply)) => {
@@ -337,7 +368,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let mut events = Vec::new();
         while let Some(output) = self.core.poll_output() {
             match output {
-                Output::Probe(order) => self.probes.start(order),
+                Output::Probe(order) => match self.probing {
+                    Probing::On => self.probes.start(order),
+                    Probing::Suspended => self.core.handle(self.io.now(), not_sent(order.ticket)),
+                },
                 Output::CancelProbe(ticket) => self.probes.cancel(ticket),
                 Output::Event(event) => events.push(event),
                 Output::Publish => self.publish(),
@@ -358,6 +392,11 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.gates.published(&snapshot.health).into_iter().for_each(|slot| self.board.reopen(slot));
         self.board.publish(snapshot);
     }
+}
+
+/// The end of a probe that nothing came of: it says nothing, the next one comes at its regular time.
+fn not_sent(ticket: Ticket) -> Input {
+    Input::Probed(Probed { ticket, failure: Some(FailureKind::Cancelled), status: None })
 }
 
 /// Makes the TLS settings of all clusters with https destinations ready. A platform without roots is no reason to

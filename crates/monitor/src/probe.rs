@@ -136,6 +136,13 @@ impl<I: Io, R: Resolve> Probes<I, R> {
         }
     }
 
+    /// Gives all of them up; their ends are not told. Gives their tickets.
+    pub(crate) fn cancel_all(&mut self) -> Vec<Ticket> {
+        let tickets: Vec<_> = self.tasks.keys().copied().collect();
+        tickets.iter().for_each(|ticket| self.cancel(*ticket));
+        tickets
+    }
+
     /// The next probe that ends; never while none is in flight. Cancel safe.
     pub(crate) async fn next(&mut self) -> Ended {
         loop {

@@ -38,7 +38,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     loop {
         let view = listener.view();
         let patience = Patience { idle_until, head: view.config.limits.header_timeout };
-        let is_closing = || local.presence.is_draining() || listener.is_closed();
+        let is_closing = || local.presence.has_dismissed_idle() || listener.has_dismissed_idle();
         let after = match client.read_head(&local, &view.limits, patience, is_closing).await {
             Head::Over => return,
             Head::TimedOut => {

@@ -17,10 +17,13 @@
 
 mod workers;
 
+mod sockets;
+
 mod worker;
 
 mod local;
 
+mod accepting;
 mod faults;
 mod listener;
 
@@ -56,4 +59,6 @@ mod access_log;
 mod record;
 
 pub use faults::Faults;
+pub use sockets::Sockets;
+pub use worker::Drain;
 pub use workers::{Context, Listeners, StartError, Workers};

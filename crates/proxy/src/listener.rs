@@ -32,6 +32,7 @@ pub(crate) struct ListenerCell {
 #[derive(Default)]
 struct Place {
     is_closed: Cell<bool>,
+    has_dismissed_idle: Cell<bool>,
 }
 
 impl ListenerCell {
@@ -60,6 +61,16 @@ impl ListenerCell {
     pub(crate) fn is_closed(&self) -> bool {
         self.place.is_closed.get()
     }
+
+    /// Whether its connections end when they have no request in hand.
+    pub(crate) fn has_dismissed_idle(&self) -> bool {
+        self.place.has_dismissed_idle.get()
+    }
+
+    /// From now on none of its connections waits for another request.
+    pub(crate) fn dismiss_idle(&self) {
+        self.place.has_dismissed_idle.set(true);
+    }
 }
 
 impl View {
@@ -77,7 +88,11 @@ impl View {
 }
 
 /// Accepts until the task is aborted. When descriptors run out it waits: trying again at once would only turn.
-pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: I::Listener, cell: Rc<ListenerCell>) {
+pub(crate) async fn accept<I: Io, R: Resolve>(
+    local: Rc<Local<I, R>>,
+    listener: Rc<I::Listener>,
+    cell: Rc<ListenerCell>,
+) {
     let mut spell: Option<Spell> = None;
     let mut crowd = Crowd::Gone;
     loop {
@@ -119,6 +134,34 @@ pub(crate) async fn accept<I: Io, R: Resolve>(local: Rc<Local<I, R>>, listener: 
                 spell.get_or_insert_with(|| Spell::new(now)).goes_on(now, &local.faults, id);
                 local.io.sleep(BACK_OFF).await;
             }
+        }
+    }
+}
+
+/// Accepts what waits in the queue by now, so that closing the listener resets nobody; `most` connections at most, for
+/// while others share the queue new ones go on coming.
+pub(crate) fn accept_waiting<I: Io, R: Resolve>(
+    local: &Rc<Local<I, R>>,
+    listener: &I::Listener,
+    cell: &Rc<ListenerCell>,
+    most: usize,
+) {
+    for _ in 0..most {
+        match listener.accept_waiting() {
+            Ok(Some((stream, peer))) => {
+                // Present from here on, not from when its task first runs: a worker that ends waits for it.
+                local.presence.begin_late();
+                let served = connection::serve(Rc::clone(local), Rc::clone(cell), stream, peer);
+                let local = Rc::clone(local);
+                tokio::task::spawn_local(async move {
+                    served.await;
+                    local.presence.end_late();
+                });
+            }
+            Ok(None) => return,
+            // A refused one was taken out of the queue; behind it others wait.
+            Err(error) if is_of_one_connection(&error) || error.kind() == io::ErrorKind::QuotaExceeded => {}
+            Err(_) => return,
         }
     }
 }

@@ -10,6 +10,9 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(crate) struct Presence {
     is_draining: Cell<bool>,
+    has_dismissed_idle: Cell<bool>,
+    /// Accepted while their listener was being closed; they may have no place yet.
+    late: Cell<usize>,
     places: RefCell<Places>,
     empty: Notify,
 }
@@ -50,10 +53,38 @@ impl Presence {
         self.is_draining.get()
     }
 
-    /// From now on no connection waits for another request.
+    /// From now on every answer ends its connection.
     pub(crate) fn drain(&self) {
         self.is_draining.set(true);
         self.wake_all();
+    }
+
+    /// Whether connections without a request in hand end at once.
+    pub(crate) fn has_dismissed_idle(&self) -> bool {
+        self.has_dismissed_idle.get()
+    }
+
+    /// From now on no connection waits for another request.
+    pub(crate) fn dismiss_idle(&self) {
+        self.has_dismissed_idle.set(true);
+        self.wake_all();
+    }
+
+    /// A connection's task is spawned and has not run yet: it counts already.
+    pub(crate) fn begin_late(&self) {
+        self.late.set(self.late.get() + 1);
+    }
+
+    /// That task has ended.
+    pub(crate) fn end_late(&self) {
+        self.late.set(self.late.get().saturating_sub(1));
+        if self.is_empty() {
+            self.empty.notify_waiters();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.late.get() == 0 && self.places.borrow().taken == 0
     }
 
     /// Lets every connection look around: a listener may be gone.
@@ -66,7 +97,7 @@ impl Presence {
     pub(crate) async fn emptied(&self) {
         loop {
             let emptied = self.empty.notified();
-            if self.places.borrow().taken == 0 {
+            if self.is_empty() {
                 return;
             }
             emptied.await;

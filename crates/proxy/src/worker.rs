@@ -1,7 +1,7 @@
 //! A traffic thread: its runtime, its listeners, its tick.
 //!
 //! ```text
-//!   Workers ──commands──> main task ──spawn, abort──> accept task per listener ──spawn──> task per connection
+//!   Workers ──commands──> main task ──spawn, abort──> accept task per socket ──spawn──> task per connection
 //!                            └──spawn──> tick task: board tick, sweep of the pool, turns of clusters that are gone
 //! ```
 //! The channel of commands is unbounded and carries a handful of messages in a process's life.
@@ -17,16 +17,16 @@ use ::io::Io;
 use exchange::Snapshot;
 use model::id::{ListenerId, Slot, WorkerId};
 use model::listener::Listener;
+use model::time::Timestamp;
 use telemetry::metrics::WorkerMetrics;
 use telemetry::reopen::ReopenFile;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinHandle;
 use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
-use crate::faults::{Fault, Faults};
+use crate::accepting::{IDLE, Place};
+use crate::faults::Faults;
 use crate::limits::Limits;
-use crate::listener::{ListenerCell, accept};
 use crate::local::{Local, scratch};
 use crate::presence::Presence;
 use crate::seats::Seats;
@@ -34,14 +34,36 @@ use crate::wall::Date;
 
 /// What a worker is told.
 pub(crate) enum Command<I: Io> {
-    /// Accept here.
-    Listen(Box<Listener>, I::Bound),
+    /// Accept here; one socket or several of the same address.
+    Listen(Box<Listener>, Vec<I::Bound>),
     /// The listeners of these ids have another configuration, maybe under another id.
     Update(Vec<(ListenerId, Listener)>),
     /// Accept no longer there.
     Close(ListenerId),
-    /// Finish what is in flight within this time, then end.
-    Drain(Duration),
+    /// Accept no longer anywhere, finish what is in flight, then end. A second one only changes the times.
+    Drain(Drain),
+}
+
+/// How a worker ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Drain {
+    /// What is not finished within this time is cut off.
+    pub grace: Duration,
+    /// Connections without a request in hand may send one more within this time: it is answered with
+    /// `Connection: close`. Closing them at once would cut off requests that are on their way.
+    pub idle: Duration,
+}
+
+impl Drain {
+    /// For a process that goes: idle connections have a second.
+    pub fn within(grace: Duration) -> Self {
+        Self { grace, idle: IDLE.min(grace) }
+    }
+
+    /// For a process whose listeners others go on serving: there is no hurry, idle connections end in their own time.
+    pub fn at_leisure(grace: Duration) -> Self {
+        Self { grace, idle: grace }
+    }
 }
 
 /// What a worker starts with.
@@ -90,23 +112,17 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
 
 async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: UnboundedReceiver<Command<I>>) {
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&local)));
-    let mut listeners: BTreeMap<ListenerId, Place> = BTreeMap::new();
-    let grace = loop {
+    let mut listeners: BTreeMap<ListenerId, Place<I>> = BTreeMap::new();
+    let drain = loop {
         match commands.recv().await {
             // Nobody is left who could say more: end at once.
-            None => break Duration::ZERO,
-            Some(Command::Drain(grace)) => break grace,
+            None => break Drain { grace: Duration::ZERO, idle: Duration::ZERO },
+            Some(Command::Drain(drain)) => break drain,
             Some(Command::Listen(config, bound)) => {
                 let id = config.id.clone();
-                let place = match Accepting::start(&local, *config, bound) {
-                    Ok(accepting) => Place::Accepts(accepting),
-                    Err(error) => {
-                        tracing::error!(target: "proxy", %error, listener = %id, "cannot listen");
-                        Place::Faulty(local.faults.enter(&id))
-                    }
-                };
+                let place = Place::open(&local, *config, bound);
                 if let Some(former) = listeners.insert(id, place) {
-                    former.close(&local);
+                    former.close(&local).await;
                 }
             }
             Some(Command::Update(kept)) => {
@@ -114,70 +130,39 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
                 let kept: Vec<_> = kept.into_iter().map(|(id, config)| (listeners.remove(&id), config)).collect();
                 for (place, config) in kept {
                     let Some(place) = place else { continue };
-                    let id = config.id.clone();
-                    let place = match place {
-                        Place::Accepts(accepting) => {
-                            accepting.cell.update(config);
-                            Place::Accepts(accepting)
-                        }
-                        Place::Faulty(_) => Place::Faulty(local.faults.enter(&id)),
-                    };
-                    listeners.insert(id, place);
+                    listeners.insert(config.id.clone(), place.update(&local, config));
                 }
             }
             Some(Command::Close(id)) => {
                 if let Some(place) = listeners.remove(&id) {
-                    place.close(&local);
+                    place.close(&local).await;
                 }
             }
         }
     };
     for (_, place) in listeners {
-        if let Place::Accepts(accepting) = place {
-            accepting.task.abort();
-        }
+        place.end(&local).await;
     }
-    local.presence.drain();
-    let until = local.io.instant(local.io.now() + grace);
-    let _ = tokio::time::timeout_at(until, local.presence.emptied()).await;
+    finish(&local, drain, &mut commands).await;
     ticking.abort();
 }
 
-/// What became of a listener.
-enum Place {
-    /// It accepts.
-    Accepts(Accepting),
-    /// The system did not let it.
-    Faulty(#[expect(dead_code, reason = "says so for as long as it lives")] Fault),
-}
-
-impl Place {
-    fn close<I: Io, R>(self, local: &Local<I, R>) {
-        match self {
-            Self::Accepts(accepting) => accepting.close(local),
-            Self::Faulty(_) => {}
+/// Waits until the last connection has ended, as long as it may take.
+async fn finish<I: Io, R>(local: &Local<I, R>, mut drain: Drain, commands: &mut UnboundedReceiver<Command<I>>) {
+    local.presence.drain();
+    let mut began = local.io.now();
+    loop {
+        let idle_until = if local.presence.has_dismissed_idle() { Timestamp::MAX } else { began + drain.idle };
+        tokio::select! {
+            () = local.presence.emptied() => return,
+            () = local.io.sleep_until(began + drain.grace) => return,
+            () = local.io.sleep_until(idle_until) => local.presence.dismiss_idle(),
+            command = commands.recv() => match command {
+                None => return,
+                Some(Command::Drain(other)) => (began, drain) = (local.io.now(), other),
+                Some(Command::Listen(..) | Command::Update(_) | Command::Close(_)) => {}
+            },
         }
-    }
-}
-
-/// A listener that accepts.
-struct Accepting {
-    cell: Rc<ListenerCell>,
-    task: JoinHandle<()>,
-}
-
-impl Accepting {
-    fn start<I: Io, R: Resolve>(local: &Rc<Local<I, R>>, config: Listener, bound: I::Bound) -> io::Result<Self> {
-        let listener = local.io.listen(bound)?;
-        let cell = Rc::new(ListenerCell::new(config));
-        let task = tokio::task::spawn_local(accept(Rc::clone(local), listener, Rc::clone(&cell)));
-        Ok(Self { cell, task })
-    }
-
-    fn close<I: Io, R>(self, local: &Local<I, R>) {
-        self.task.abort();
-        self.cell.close();
-        local.presence.wake_all();
     }
 }
 

@@ -5,9 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use ::io::{Io, Share};
+use ::io::Io;
 use board::Board;
 use exchange::Snapshot;
 use model::id::{ListenerId, WorkerId};
@@ -19,7 +18,8 @@ use upstream::{Resolve, Tls};
 
 use crate::faults::Faults;
 use crate::limits::Limits;
-use crate::worker::{Command, Start, run};
+use crate::sockets::{self, Bound, Sockets};
+use crate::worker::{Command, Drain, Start, run};
 
 /// What the threads need.
 pub struct Context<I, R> {
@@ -63,7 +63,7 @@ pub enum StartError {
 pub struct Workers<I: Io> {
     io: I,
     threads: Vec<Thread<I>>,
-    listeners: BTreeMap<ListenerId, Listening>,
+    listeners: BTreeMap<ListenerId, Listening<I>>,
     faults: Faults,
 }
 
@@ -72,10 +72,12 @@ struct Thread<I: Io> {
     handle: JoinHandle<()>,
 }
 
-struct Listening {
+struct Listening<I: Io> {
     config: Listener,
     /// With the port that was found.
     bound: SocketAddr,
+    /// Each of its sockets once, to be handed over. Workers accept on descriptors of their own.
+    sockets: Vec<I::Bound>,
 }
 
 /// Another list of listeners, ready to be taken over: what can fail is done. Dropped, it leaves everything as it is.
@@ -86,21 +88,19 @@ pub struct Listeners<I: Io> {
     new: Vec<Bound<I>>,
 }
 
-/// Sockets of a listener, one per worker.
-struct Bound<I: Io> {
-    config: Listener,
-    address: SocketAddr,
-    sockets: Vec<I::Bound>,
-}
-
 impl<I: Io + Send> Workers<I>
 where
     I::Bound: Send,
 {
     /// Binds all listeners, then starts the threads: when an address cannot be had, nothing has started.
     pub fn start<R: Resolve + Send>(context: Context<I, R>, listeners: &[Listener]) -> Result<Self, StartError> {
+        let sockets = Sockets::bind(&context.io, listeners, Vec::new(), context.board.workers())?;
+        Self::start_with(context, sockets)
+    }
+
+    /// Starts the threads with what is bound already.
+    pub fn start_with<R: Resolve + Send>(context: Context<I, R>, sockets: Sockets<I>) -> Result<Self, StartError> {
         let count = context.board.workers();
-        let bound = bind_all(&context.io, listeners, count)?;
         let faults = Faults::default();
         let limits = Limits::new();
         let mut threads = Vec::with_capacity(count);
@@ -108,7 +108,7 @@ where
             threads.push(start_thread(&context, number, &faults, &limits).map_err(StartError::Thread)?);
         }
         let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new(), faults };
-        workers.listen(bound);
+        workers.listen(sockets.bound);
         Ok(workers)
     }
 
@@ -124,7 +124,7 @@ where
         }
         let is_gone = |id: &&ListenerId| kept.iter().all(|(before, _)| before != *id);
         let gone = self.listeners.keys().filter(is_gone).cloned().collect();
-        Ok(Listeners { gone, new: bind_all(&self.io, new, self.threads.len())?, kept })
+        Ok(Listeners { gone, new: sockets::bind_all(&self.io, new, &mut Vec::new(), self.threads.len())?, kept })
     }
 
     /// Takes over what was made ready since the last call: ends those that are gone, begins new ones, and gives the
@@ -135,11 +135,10 @@ where
             self.listeners.remove(&id);
             self.tell(|_| Command::Close(id.clone()));
         }
-        let bound: Vec<Option<SocketAddr>> =
-            kept.iter().map(|(before, _)| self.listeners.remove(before).map(|listening| listening.bound)).collect();
-        for ((_, config), bound) in kept.iter().zip(bound) {
-            if let Some(bound) = bound {
-                self.listeners.insert(config.id.clone(), Listening { config: config.clone(), bound });
+        let running: Vec<_> = kept.iter().map(|(before, _)| self.listeners.remove(before)).collect();
+        for ((_, config), running) in kept.iter().zip(running) {
+            if let Some(running) = running {
+                self.listeners.insert(config.id.clone(), Listening { config: config.clone(), ..running });
             }
         }
         self.tell(|_| Command::Update(kept.clone()));
@@ -148,7 +147,7 @@ where
 
     /// Who listens at the address already. Where the system chose the port, that is this very listener or nobody.
     fn at(&self, wanted: &Listener) -> Option<&ListenerId> {
-        let is_there = |listening: &Listening| listening.config.address == wanted.address;
+        let is_there = |listening: &Listening<I>| listening.config.address == wanted.address;
         if let Some((id, _)) = self.listeners.get_key_value(&wanted.id).filter(|(_, running)| is_there(running)) {
             return Some(id);
         }
@@ -161,14 +160,24 @@ where
         self.listeners.iter().map(|(id, listening)| (id, listening.bound))
     }
 
+    /// Every listening socket once, with where it listens. Connections go on waiting in it for as long as any process
+    /// holds a descriptor of it.
+    pub fn sockets(&self) -> impl Iterator<Item = (SocketAddr, &I::Bound)> {
+        let each = |listening: &'_ Listening<I>| listening.bound;
+        self.listeners.values().flat_map(move |one| one.sockets.iter().map(move |socket| (each(one), socket)))
+    }
+
     /// The listeners that do not accept though they should; the set lives on with the threads.
     pub fn faults(&self) -> Faults {
         self.faults.clone()
     }
 
-    /// Stops accepting and finishes what is in flight within `grace`. Does not wait: [`Workers::join`] does.
-    pub fn drain(&self, grace: Duration) {
-        self.tell(|_| Command::Drain(grace));
+    /// Stops accepting and finishes what is in flight. Who waits in a queue is served first. Does not wait:
+    /// [`Workers::join`] does. Called again, it sets other times.
+    pub fn drain(&mut self, drain: Drain) {
+        // Ours go first: a worker's is then the last one of this process, and is closed right after a look at its queue.
+        self.listeners.clear();
+        self.tell(|_| Command::Drain(drain));
     }
 
     /// Whether all threads have ended.
@@ -187,12 +196,12 @@ where
     }
 
     fn listen(&mut self, bound: Vec<Bound<I>>) {
-        for Bound { config, address, sockets } in bound {
-            for (thread, socket) in self.threads.iter().zip(sockets) {
+        for Bound { config, address, kept, shares } in bound {
+            for (thread, sockets) in self.threads.iter().zip(shares) {
                 // A thread that ended takes no commands; its end was logged.
-                let _ = thread.commands.send(Command::Listen(Box::new(config.clone()), socket));
+                let _ = thread.commands.send(Command::Listen(Box::new(config.clone()), sockets));
             }
-            self.listeners.insert(config.id.clone(), Listening { config, bound: address });
+            self.listeners.insert(config.id.clone(), Listening { config, bound: address, sockets: kept });
         }
     }
 
@@ -236,27 +245,4 @@ where
     };
     let handle = std::thread::Builder::new().name(format!("worker-{number}")).spawn(body)?;
     Ok(Thread { commands, handle })
-}
-
-fn bind_all<'l, I: Io>(
-    io: &I,
-    listeners: impl IntoIterator<Item = &'l Listener>,
-    count: usize,
-) -> Result<Vec<Bound<I>>, StartError> {
-    let mut all = Vec::new();
-    for config in listeners {
-        let failed = |source| StartError::Bind { listener: config.id.clone(), address: config.address, source };
-        let mut sockets = Vec::with_capacity(count);
-        let mut address = config.address;
-        for number in 0..count {
-            let share = if number == 0 { Share::First } else { Share::Join };
-            let socket = io.bind(address, share).map_err(failed)?;
-            if number == 0 {
-                address = io.bound_addr(&socket).map_err(failed)?;
-            }
-            sockets.push(socket);
-        }
-        all.push(Bound { config: config.clone(), address, sockets });
-    }
-    Ok(all)
 }

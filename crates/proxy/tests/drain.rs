@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use model::id::ListenerId;
+use proxy::Drain;
 use support::setup;
 use testkit::client::{Client, End};
 use testkit::destination::{Act, Destination, Moment};
@@ -23,13 +24,13 @@ fn a_drain_finishes_what_is_in_flight_and_ends_who_waits() {
             Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
         ],
     });
-    let proxy = setup(&[destination.addr()]).start();
+    let mut proxy = setup(&[destination.addr()]).start();
     let mut idle = proxy.client();
     assert_eq!(idle.get("/").status(), 200);
     let mut busy = proxy.client();
     busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     eventually("the request is in flight", BOUND, || (destination.requests().len() == 2).then_some(()));
-    proxy.workers.drain(BOUND);
+    proxy.workers.drain(Drain::within(BOUND));
     assert_eq!(idle.rest(), (vec![], End::Closed));
     let response = busy.response();
     assert_eq!((response.text().as_str(), response.value("connection").as_deref()), ("ok", Some("close")));
@@ -43,11 +44,11 @@ fn the_grace_bounds_a_drain() {
         Moment::Accepted => vec![],
         Moment::Request(_) => vec![Act::Stall],
     });
-    let proxy = setup(&[destination.addr()]).start();
+    let mut proxy = setup(&[destination.addr()]).start();
     let mut client = proxy.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     eventually("the request is in flight", BOUND, || (destination.requests().len() == 1).then_some(()));
-    proxy.workers.drain(Duration::from_millis(100));
+    proxy.workers.drain(Drain::within(Duration::from_millis(100)));
     eventually("all threads have ended", BOUND, || proxy.workers.is_finished().then_some(()));
     assert_ne!(client.rest().1, End::Open);
 }
@@ -125,4 +126,50 @@ fn listeners_that_exchange_their_names_keep_their_sockets() {
         (status == 413).then_some(())
     });
     assert_eq!(Client::connect(two.address).get("/").status(), 200);
+}
+
+/// Connects `count` clients that send their request at once, while the worker is busy with accepting none of them.
+fn crowd(to: std::net::SocketAddr, count: usize) -> Vec<TcpStream> {
+    let connect = |_| {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        std::io::Write::write_all(&mut stream, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        stream
+    };
+    (0..count).map(connect).collect()
+}
+
+/// How many of them got a whole answer, and how many of these ended their connection by it.
+fn answered(crowd: Vec<TcpStream>) -> (usize, usize) {
+    let mut answers = (0, 0);
+    for mut stream in crowd {
+        let mut answer = Vec::new();
+        let is_whole = std::io::Read::read_to_end(&mut stream, &mut answer).is_ok();
+        let text = String::from_utf8_lossy(&answer).to_lowercase();
+        answers.0 += usize::from(is_whole && text.starts_with("http/1.1 200") && text.ends_with("ok"));
+        answers.1 += usize::from(text.contains("connection: close"));
+    }
+    answers
+}
+
+#[test]
+fn who_waits_in_the_queue_of_a_listener_that_moves_or_drains_is_served() {
+    let destination = Destination::answering(200, "ok");
+    let setup = setup(&[destination.addr()]);
+    let listener = setup.listener.clone();
+    let mut proxy = setup.start();
+    for round in 0..5 {
+        let waiting = crowd(proxy.addr, 40);
+        let mut moved = listener.clone();
+        moved.id = ListenerId::from(format!("moved-{round}").as_str());
+        // Port 0 under another id is another port: the one before is closed.
+        let prepared = proxy.workers.prepare_listeners(&[moved]).unwrap();
+        proxy.workers.take_over(prepared);
+        proxy.addr = proxy.workers.addresses().next().unwrap().1;
+        assert_eq!(answered(waiting).0, 40, "round {round}");
+    }
+    let waiting = crowd(proxy.addr, 40);
+    proxy.workers.drain(Drain::within(BOUND));
+    assert_eq!(answered(waiting).0, 40);
+    eventually("all threads have ended", BOUND, || proxy.workers.is_finished().then_some(()));
 }

@@ -126,6 +126,10 @@ impl Io for Starved {
         self.kernel.bound_addr(bound)
     }
 
+    fn share_bound(&self, bound: &TcpListener) -> io::Result<TcpListener> {
+        self.kernel.share_bound(bound)
+    }
+
     fn listen(&self, bound: TcpListener) -> io::Result<StarvedListener> {
         if self.listens_fail.load(Ordering::Relaxed) {
             return Err(io::Error::other("too many open files"));
@@ -143,6 +147,10 @@ impl ::io::Listener for StarvedListener {
         }
         let accepted = self.kernel.accept().await?;
         if self.fails.load(Ordering::Relaxed) { Err(io::Error::other("too many open files")) } else { Ok(accepted) }
+    }
+
+    fn accept_waiting(&self) -> io::Result<Option<(Self::Stream, SocketAddr)>> {
+        self.kernel.accept_waiting()
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

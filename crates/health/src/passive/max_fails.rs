@@ -23,7 +23,7 @@ use model::time::Timestamp;
 
 use super::failure::is_failed_attempt;
 use super::transport_failure_rate::first_success;
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its count.
@@ -83,6 +83,16 @@ impl PassivePolicy for SlidingMaxFails {
 
     fn on_reactivated(&mut self, _: Timestamp) {
         self.failed_at.clear();
+    }
+
+    fn history(&self) -> Option<History> {
+        Some(History::SlidingMaxFails(self.failed_at.clone()))
+    }
+
+    fn restore(&mut self, history: History) {
+        if let History::SlidingMaxFails(failed_at) = history {
+            self.failed_at = failed_at;
+        }
     }
 
     fn on_configured(&mut self, settings: &PassiveSettings) {

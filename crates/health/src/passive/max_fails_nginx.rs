@@ -33,7 +33,7 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{MaxFails, PassivePolicy as Options};
 use model::time::Timestamp;
 
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its three numbers.
@@ -101,6 +101,17 @@ impl PassivePolicy for NginxMaxFails {
         }
         let is_good = !self.is_tripped() && destination.health != Health::Healthy;
         is_good.then(|| Verdict { health: Health::Healthy, evidence: Evidence::default(), reactivation: None })
+    }
+
+    fn history(&self) -> Option<History> {
+        let Self { fails, accessed, checked, .. } = *self;
+        Some(History::NginxMaxFails { fails, accessed, checked })
+    }
+
+    fn restore(&mut self, history: History) {
+        if let History::NginxMaxFails { fails, accessed, checked } = history {
+            (self.fails, self.accessed, self.checked) = (fails, accessed, checked);
+        }
     }
 
     fn on_configured(&mut self, settings: &PassiveSettings) {

@@ -4,6 +4,7 @@
 //! side; whichever finds the destination bad ejects it.
 
 mod failure;
+mod history;
 mod max_fails;
 mod max_fails_nginx;
 mod settings;
@@ -22,6 +23,7 @@ use model::time::Timestamp;
 use crate::input::OutcomeEvent;
 use crate::registry::Registry;
 
+pub use history::History;
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
 pub use settings::PassiveSettings;
@@ -64,6 +66,16 @@ pub trait PassivePolicy: Debug + Send {
     /// A reload changed the options of this very policy: take them over, keep the history.
     fn on_configured(&mut self, settings: &PassiveSettings) {
         let _ = settings;
+    }
+
+    /// What it has seen, for the process that takes over from this one; `None`: there it begins anew.
+    fn history(&self) -> Option<History> {
+        None
+    }
+
+    /// Goes on from what one of the same name has seen in another process. Options may have changed since.
+    fn restore(&mut self, history: History) {
+        let _ = history;
     }
 
     /// Whether requests to the destination must go one at a time.

@@ -18,7 +18,7 @@ use model::passive::{PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
 
 use super::failure::is_transport_failure;
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its history.
@@ -101,6 +101,20 @@ impl PassivePolicy for WindowedFailureRate {
 
     fn on_reactivated(&mut self, _: Timestamp) {
         self.buckets.clear();
+    }
+
+    fn history(&self) -> Option<History> {
+        let buckets = self.buckets.iter().map(|one| (one.number, one.failed, one.total)).collect();
+        Some(History::WindowedFailureRate { window: self.options.window, buckets })
+    }
+
+    fn restore(&mut self, history: History) {
+        if let History::WindowedFailureRate { window, buckets } = history
+            && window == self.options.window
+        {
+            let bucket = |(number, failed, total)| Bucket { number, failed, total };
+            self.buckets = buckets.into_iter().map(bucket).collect();
+        }
     }
 
     fn on_configured(&mut self, settings: &PassiveSettings) {

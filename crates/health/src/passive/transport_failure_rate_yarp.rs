@@ -20,7 +20,7 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{DEFAULT_REACTIVATION, PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
 
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its history.
@@ -91,6 +91,25 @@ impl PassivePolicy for YarpFailureRate {
             ..Evidence::default()
         };
         Some(Verdict { health, evidence, reactivation: Some(self.reactivation) })
+    }
+
+    fn history(&self) -> Option<History> {
+        let values = |one: &Bucket| (one.closes_at, one.failed, one.total);
+        Some(History::YarpFailureRate {
+            open: self.open.as_ref().map(values),
+            closed: self.closed.iter().map(values).collect(),
+        })
+    }
+
+    fn restore(&mut self, history: History) {
+        if let History::YarpFailureRate { open, closed } = history {
+            let bucket = |(closes_at, failed, total)| Bucket { closes_at, failed, total };
+            self.open = open.map(bucket);
+            self.closed = closed.into_iter().map(bucket).collect();
+            let all = || self.closed.iter().chain(&self.open);
+            self.failed = all().fold(0, |sum, one| sum.saturating_add(one.failed));
+            self.total = all().fold(0, |sum, one| sum.saturating_add(one.total));
+        }
     }
 
     fn on_configured(&mut self, settings: &PassiveSettings) {

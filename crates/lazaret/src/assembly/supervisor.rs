@@ -213,7 +213,7 @@ impl Supervisor {
         let lead = tokio::time::sleep(drain.lead);
         let grace = async {
             lead.await;
-            self.workers.drain(drain.grace);
+            self.workers.drain(proxy::Drain::within(drain.grace));
             while !self.workers.is_finished() {
                 tokio::time::sleep(POLL).await;
             }

@@ -93,3 +93,26 @@ async fn the_loop_turns_ten_times_a_second_and_ends_when_told() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_monitor_probes_nobody_and_a_resumed_one_does_again() {
+    let io = Sim::new();
+    let _server = Destination::start(&io, "10.0.0.1:80", status(200));
+    let address = "10.0.0.1:80".parse().unwrap();
+    run(io, config(vec![cluster("a", Some(check()), &[("one", "http://10.0.0.1/")])]), async |world| {
+        world.pass(millis(1500)).await;
+        let saved = world.handle.suspend().await.unwrap();
+        assert_eq!(saved.clusters[0].destinations[0].health.active, Health::Healthy);
+        assert!(saved.clusters[0].destinations[0].probes.next_at.is_some());
+        let before = world.io.accepted(address);
+        assert!(before > 0);
+        world.pass(secs(20)).await;
+        assert_eq!(world.io.accepted(address), before);
+        // What nobody looked at has not changed.
+        assert_eq!(world.health("a", "one").health.active, Health::Healthy);
+        world.handle.resume().await.unwrap();
+        world.pass(millis(2500)).await;
+        assert!(world.io.accepted(address) >= before + 2);
+    })
+    .await;
+}
