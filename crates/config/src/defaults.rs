@@ -6,8 +6,12 @@ use std::time::Duration;
 use model::active::ProbeStart;
 use model::retry::RetryRules;
 use model::timeouts::{ClientLimits, Timeouts};
+use model::tls::Alpn;
 
 use crate::origin::DefaultsOf;
+
+/// What listeners speak by ALPN, in order of preference, where nothing else is said.
+pub const LISTENER_PROTOCOLS: [Alpn; 2] = [Alpn::Http2, Alpn::Http11];
 
 /// One column of the table of defaults.
 #[derive(Clone, Debug)]

@@ -71,6 +71,17 @@ pub struct Loaded {
     pub source: Source,
 }
 
+impl Loaded {
+    /// A report of mistakes that show only when the files are read that the configuration names: for each the setting,
+    /// what is wrong with it, and what mends it.
+    pub fn refuse<'a>(&self, mistakes: impl IntoIterator<Item = (Path, &'a str, &'a str)>) -> Box<Report> {
+        let diagnostics = mistakes.into_iter().map(|(path, what, mend)| {
+            Diagnostic::error(what).label(mend).at(&self.source, self.origins.span_of(&path))
+        });
+        Box::new(Report { source: self.source.clone(), diagnostics: diagnostics.collect() })
+    }
+}
+
 /// Reads a configuration. `name` is the file's name for messages; `compat` overrides that of every cluster.
 pub fn load(
     name: &str,

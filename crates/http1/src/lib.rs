@@ -2,7 +2,8 @@
 //!
 //! Read in this order: what bytes may stand where ([`syntax`]), field lines ([`fields`]), a request's head
 //! ([`request`], [`target`]), a response's head ([`response`]), where a message ends ([`framing`], [`body`]), and what
-//! is written for the next hop ([`forward`]).
+//! is written for the next hop ([`forward`]). In front of all of that may stand what a relay says of the client
+//! ([`proxy_header`]).
 //!
 //! The parser is stricter than RFC 9112 asks a recipient to be: every leniency that the RFC merely allows (a lone LF,
 //! folded lines, blanks before the colon, lists in `Transfer-Encoding`) is a way to make two parsers disagree, and a
@@ -33,3 +34,5 @@ pub mod body;
 mod chunked;
 
 pub mod forward;
+
+pub mod proxy_header;

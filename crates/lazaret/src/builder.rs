@@ -14,6 +14,7 @@ use monitor::{Extensions, ProbeBuilder, ProbeSender};
 use crate::assembly;
 use crate::config::{ClusterConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions};
 use crate::error::Error;
+use crate::listener_tls;
 use crate::pipeline::Pipeline;
 use crate::running::Running;
 
@@ -46,9 +47,12 @@ impl Lazaret {
         &self.loaded
     }
 
-    /// Reads the files that the configuration names (`tls: {ca}`), as the start does.
-    pub fn check_files(&self) -> Result<(), Error> {
-        Ok(monitor::prepare(&upstream::Tls::new(), self.config())?)
+    /// Reads the files that the configuration names (certificates, keys, authorities), as the start does. Gives what is
+    /// worth a word about them.
+    pub fn check_files(&self) -> Result<Vec<String>, Error> {
+        monitor::prepare(&upstream::Tls::new(), self.config())?;
+        let prepared = listener_tls::prepare(&proxy::ServerTls::new(), &self.loaded).map_err(Error::Config)?;
+        Ok(prepared.warnings.iter().map(ToString::to_string).collect())
     }
 
     /// Binds every listener, starts the threads, and returns when requests are served.

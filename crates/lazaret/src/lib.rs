@@ -77,6 +77,7 @@ pub mod pipeline;
 pub mod builder;
 
 mod assembly;
+mod listener_tls;
 
 pub mod running;
 

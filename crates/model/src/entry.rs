@@ -17,14 +17,17 @@ pub struct Entry {
 }
 
 /// Whether connections begin with a PROXY header, version 1 or 2 (haproxy.org, proxy-protocol.txt).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProxyProtocol {
     /// They do not.
     #[default]
     Off,
     /// They must; one without is closed.
-    Required,
+    Required {
+        /// Peers that may connect: a header can say anything, so only relays should. Empty: anybody.
+        from: Vec<IpNet>,
+    },
 }
 
 /// Who may come, by address. `deny` is looked at first; an empty `allow` admits all others.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// TLS of a listener. Present means that nothing else is spoken there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ListenerTls {
     /// At least one. SNI chooses (RFC 6066 3); the first serves clients that name none, or none of these.
     pub certificates: Vec<CertificateFiles>,
@@ -13,7 +13,8 @@ pub struct ListenerTls {
     pub min_version: TlsVersion,
     /// Whether clients show a certificate.
     pub client_auth: ClientAuth,
-    /// File with the keys of session tickets, shared by all sites of a VIP; `None`: keys of this process alone.
+    /// File with the keys of session tickets, shared by all sites of a VIP, read again when it changes; `None`: keys of
+    /// this process alone.
     pub ticket_keys: Option<PathBuf>,
     /// What is offered by ALPN (RFC 7301), in order of preference; never empty.
     pub protocols: Vec<Alpn>,
@@ -29,7 +30,7 @@ pub struct CertificateFiles {
 }
 
 /// Versions of TLS that are spoken at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TlsVersion {
     /// TLS 1.2 (RFC 5246).
     #[default]
@@ -41,7 +42,7 @@ pub enum TlsVersion {
 }
 
 /// Whether clients show a certificate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientAuth {
     /// They are not asked.

@@ -51,7 +51,7 @@ impl<I: Io> Place<I> {
     pub(crate) fn update<R>(self, local: &Local<I, R>, config: Listener) -> Self {
         match self {
             Self::Accepts(accepting) => {
-                accepting.cell.update(config);
+                accepting.cell.update(config, &local.server_tls);
                 Self::Accepts(accepting)
             }
             Self::Faulty(_) => Self::Faulty(local.faults.enter(&config.id)),
@@ -86,7 +86,7 @@ impl<I: Io> Accepting<I> {
     fn start<R: Resolve>(local: &Rc<Local<I, R>>, config: Listener, bound: Vec<I::Bound>) -> io::Result<Self> {
         let listeners: io::Result<Vec<_>> =
             bound.into_iter().map(|bound| local.io.listen(bound).map(Rc::new)).collect();
-        let cell = Rc::new(ListenerCell::new(config));
+        let cell = Rc::new(ListenerCell::new(config, &local.server_tls));
         let task = |listener: Rc<I::Listener>| {
             let accepting = accept(Rc::clone(local), Rc::clone(&listener), Rc::clone(&cell));
             (listener, tokio::task::spawn_local(accepting))

@@ -11,9 +11,11 @@ use ::io::{Io, Stream};
 use http1::error::RequestError;
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
+use model::address::Scheme;
 use model::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::entry::Arrival;
 use crate::local::{Local, Workspace};
 use crate::timer::Timer;
 use crate::wire::Wire;
@@ -21,8 +23,10 @@ use crate::wire::Wire;
 /// A client's connection.
 pub(crate) struct Client<I: Io> {
     pub(crate) stream: Wire<I::Stream>,
-    /// The peer's address, canonical.
+    /// The address of the peer, or of whom it stands for by its PROXY header; canonical.
     pub(crate) address: IpAddr,
+    /// How it came in, where that was not the plain way.
+    pub(crate) arrival: Option<Box<Arrival>>,
     /// Read, and part of no message yet.
     pub(crate) input: Vec<u8>,
     pub(crate) timer: Timer<I>,
@@ -55,7 +59,7 @@ impl<I: Io> Client<I> {
     /// A connection that was just accepted.
     pub(crate) fn new(io: I, stream: Wire<I::Stream>, peer: SocketAddr) -> Self {
         let address = crate::local::address_of(peer);
-        Self { stream, address, input: Vec::new(), timer: Timer::new(io), sent: 0 }
+        Self { stream, address, arrival: None, input: Vec::new(), timer: Timer::new(io), sent: 0 }
     }
 
     /// Reads one head into a workspace. Without a byte of it nothing is held.
@@ -184,13 +188,41 @@ impl<I: Io> Client<I> {
         self.sent == 0
     }
 
-    /// Whether the peer sits on this host.
+    /// Ends the connection in order: over TLS the client is told that nothing was cut off (RFC 8446 6.1).
+    pub(crate) async fn close<R>(mut self: Box<Self>, local: &Local<I, R>) {
+        match &self.stream {
+            Wire::Plain(_) => return,
+            Wire::Tls(_) => {}
+        }
+        let due = local.io.now() + LINGER;
+        poll_fn(|context| {
+            if Pin::new(&mut self.stream).poll_shutdown(context).is_ready() {
+                return Poll::Ready(());
+            }
+            self.timer.poll(context, due)
+        })
+        .await;
+    }
+
+    /// The scheme that the client used.
+    pub(crate) fn scheme(&self) -> Scheme {
+        match &self.stream {
+            Wire::Plain(_) => Scheme::Http,
+            Wire::Tls(_) => Scheme::Https,
+        }
+    }
+
+    /// Whether the peer sits on this host, and whom it stands for, too: what a relay says makes nobody local.
     pub(crate) fn is_local(&self) -> bool {
         let own = self.stream.local_addr().ok().map(crate::local::address_of);
-        self.address.is_loopback()
-            || own == Some(self.address)
-            // Only an address of this host can be bound.
-            || std::net::UdpSocket::bind((self.address, 0)).is_ok()
+        let is_here = |address: IpAddr| {
+            address.is_loopback()
+                || own == Some(address)
+                // Only an address of this host can be bound.
+                || std::net::UdpSocket::bind((address, 0)).is_ok()
+        };
+        let relay = self.arrival.as_ref().and_then(|arrival| arrival.relay);
+        is_here(self.address) && relay.is_none_or(is_here)
     }
 }
 

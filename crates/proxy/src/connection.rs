@@ -12,9 +12,11 @@ use http1::error::RequestError;
 use http1::response::RequestKind;
 use io::{Io, Stream};
 use model::listener::SelfCheck;
+use model::tls::Alpn;
 use upstream::Resolve;
 
 use crate::client::{Client, Head, Patience};
+use crate::entry::{self, Admitted, Speaks};
 use crate::h2::{self, Entrance, Prefaced};
 use crate::listener::{ListenerCell, View};
 use crate::local::{Local, Workspace};
@@ -23,7 +25,6 @@ use crate::relay::Peer;
 use crate::respond::{Recipient, Reply};
 use crate::seats;
 use crate::turn::After;
-use crate::wire::Wire;
 
 /// Serves one connection to its end.
 pub(crate) async fn serve<I: Io, R: Resolve>(
@@ -33,20 +34,29 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     peer: SocketAddr,
 ) {
     let _present = local.presence.enter().await;
-    let mut client = Box::new(Client::new(local.io.clone(), Wire::Plain(stream), peer));
+    let view = listener.view();
+    let Some(Admitted { mut client, speaks }) = entry::admit(&local, &view, stream, peer).await else { return };
+    match speaks {
+        Speaks::Open | Speaks::Agreed(Alpn::Http11) => {}
+        Speaks::Agreed(Alpn::Http2) => return Box::pin(switch(Rc::clone(&local), listener, client, Vec::new())).await,
+        Speaks::PlainAtTls => return Box::pin(refuse(&local, client, &view, None, 400, "plain-http")).await,
+    }
+    drop(view);
     let mut idle_until = local.io.now() + listener.view().config.limits.header_timeout;
     loop {
         let view = listener.view();
         let patience = Patience { idle_until, head: view.config.limits.header_timeout };
         let is_closing = || local.presence.has_dismissed_idle() || listener.has_dismissed_idle();
         let after = match client.read_head(&local, &view.limits, patience, is_closing).await {
-            Head::Over => return,
+            Head::Over => return Box::pin(client.close(&local)).await,
             Head::TimedOut => {
                 return Box::pin(refuse(&local, client, &view, None, 408, "header-timeout")).await;
             }
             // The preface is a request line of another version; so it is told by the parser's error alone.
-            Head::Refused(work, RequestError::Version) if client.is_new() && h2::is_preface(&work.head) => {
-                return Box::pin(switch(Rc::clone(&local), listener, client, work)).await;
+            Head::Refused(mut work, RequestError::Version) if client.is_new() && h2::is_preface(&work.head) => {
+                let front = std::mem::take(&mut work.head);
+                local.give_back(work);
+                return Box::pin(switch(Rc::clone(&local), listener, client, front)).await;
             }
             Head::Refused(work, error) => {
                 return Box::pin(refuse(&local, client, &view, Some(work), error.status(), error.as_str())).await;
@@ -59,7 +69,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         };
         match after {
             After::KeepAlive(now) => idle_until = now + view.config.limits.keepalive,
-            After::Close => return,
+            After::Close => return Box::pin(client.close(&local)).await,
             After::Linger => return Box::pin(client.linger(&local)).await,
             After::Reset => return client.stream.reset_on_drop(),
         }
@@ -71,15 +81,15 @@ async fn switch<I: Io, R: Resolve>(
     local: Rc<Local<I, R>>,
     listener: Rc<ListenerCell>,
     client: Box<Client<I>>,
-    mut work: Box<Workspace>,
+    mut front: Vec<u8>,
 ) {
     // Asks the kernel, so only where somebody may want to know.
     let is_local = listener.view().config.self_check == SelfCheck::On && client.is_local();
-    let Client { stream, address, input, .. } = *client;
-    let mut front = std::mem::take(&mut work.head);
+    let scheme = client.scheme();
+    // The place among its client's connections is held to the end.
+    let Client { stream, address, input, arrival: _arrival, .. } = *client;
     front.extend_from_slice(&input);
-    local.give_back(work);
-    let peer = Peer { address, proto: "http", port: 80, is_local };
+    let peer = Peer { address, proto: scheme.as_str(), port: scheme.default_port(), is_local };
     h2::serve(local, Entrance { listener, peer }, Prefaced::new(front, stream)).await;
 }
 

@@ -7,9 +7,10 @@
 //!                                            forward ── download                 │
 //!                                            answer ─── respond                  └─> sharing ──> board; record ──> log
 //! ```
-//! Read in that order. The machine in `exchange` decides; what stands here moves bytes and watches the clock. A worker
-//! shares nothing with the others but the board, and the counts of clients on routes that limit them: an exchange is
-//! driven by one task on one thread, from its first byte to its last, and both of its connections with it.
+//! Read in that order; between listener and connection stands `entry`: PROXY header, access list, TLS. The machine in
+//! `exchange` decides; what stands here moves bytes and watches the clock. A worker shares nothing with the others but
+//! the board, the counts of clients where they are limited, and certificates: an exchange is driven by one task on one
+//! thread, from its first byte to its last, and both of its connections with it.
 //!
 //! Buffers: each thread reads into one buffer, so a connection that waits holds none; an exchange takes a workspace and a
 //! seat (the memory of its future) from the thread's stacks and gives them back, so nothing is allocated in steady state.
@@ -29,7 +30,14 @@ mod listener;
 
 mod connection;
 
+mod entry;
+
+mod ahead;
+mod handshake;
+mod tally;
 mod wire;
+
+mod tls;
 
 mod client;
 mod presence;
@@ -60,5 +68,6 @@ mod record;
 
 pub use faults::Faults;
 pub use sockets::Sockets;
+pub use tls::{ListenerFault, Prepared, Refreshed, ServerTls};
 pub use worker::Drain;
 pub use workers::{Context, Listeners, StartError, Workers};

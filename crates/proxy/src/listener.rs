@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::{Io, Listener as _};
@@ -13,13 +14,19 @@ use model::request::Method;
 use upstream::Resolve;
 
 use crate::connection;
+use crate::entry;
 use crate::faults::{self, Spell};
 use crate::local::Local;
+use crate::tls::{Secured, ServerTls};
 
 /// A listener's configuration as requests see it.
 pub(crate) struct View {
     pub(crate) config: Listener,
     pub(crate) limits: HeadLimits,
+    /// What its TLS comes to; `None` where the configuration has TLS: nothing is served.
+    pub(crate) secured: Option<Arc<Secured>>,
+    /// When a refused connection was told of.
+    pub(crate) told: entry::Told,
     place: Rc<Place>,
 }
 
@@ -37,9 +44,9 @@ struct Place {
 
 impl ListenerCell {
     /// For a listener with this configuration.
-    pub(crate) fn new(config: Listener) -> Self {
+    pub(crate) fn new(config: Listener, tls: &ServerTls) -> Self {
         let place = Rc::new(Place::default());
-        Self { view: RefCell::new(view(config, &place)), place }
+        Self { view: RefCell::new(view(config, tls, &place)), place }
     }
 
     /// The configuration for the next request.
@@ -48,8 +55,8 @@ impl ListenerCell {
     }
 
     /// Replaces the configuration.
-    pub(crate) fn update(&self, config: Listener) {
-        self.view.replace(view(config, &self.place));
+    pub(crate) fn update(&self, config: Listener, tls: &ServerTls) {
+        self.view.replace(view(config, tls, &self.place));
     }
 
     /// The listener is gone: its connections end after their current exchange.
@@ -173,9 +180,10 @@ enum Crowd {
     There,
 }
 
-fn view(config: Listener, place: &Rc<Place>) -> Rc<View> {
+fn view(config: Listener, tls: &ServerTls, place: &Rc<Place>) -> Rc<View> {
     let limits = HeadLimits::of_client(&config.limits);
-    Rc::new(View { config, limits, place: Rc::clone(place) })
+    let secured = config.tls.as_ref().and_then(|settings| tls.find(settings));
+    Rc::new(View { config, limits, secured, told: entry::Told::default(), place: Rc::clone(place) })
 }
 
 /// The connection that was to be accepted is gone already; the next one may be fine.

@@ -17,6 +17,8 @@ use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::seats::Seats;
+use crate::tally::Tally;
+use crate::tls::ServerTls;
 use crate::wall::Date;
 
 /// One worker's state.
@@ -35,6 +37,10 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
     pub(crate) seats: Seats<I, R>,
     pub(crate) presence: Presence,
+    /// TLS of listeners.
+    pub(crate) server_tls: ServerTls,
+    /// Connections by client, of all workers.
+    pub(crate) tally: Tally,
     /// Where it is said that a listener does not accept.
     pub(crate) faults: Faults,
     /// What answers of our own carry.

@@ -106,7 +106,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             method: request.method(),
             method_name: request.method_name(),
             host: request.host(),
-            port: request.port().unwrap_or(HTTP_PORT),
+            port: request.port().unwrap_or_else(|| client.scheme().default_port()),
             path: request.path(),
             query: request.query(),
             fields: &request,
@@ -201,5 +201,3 @@ fn place<'s>(snapshot: &'s Snapshot, attempt: &Attempt) -> Option<(&'s ClusterVi
     let cluster = snapshot.clusters.get(attempt.cluster.index())?;
     Some((cluster, cluster.destinations.get(attempt.destination.index())?))
 }
-
-const HTTP_PORT: u16 = 80;

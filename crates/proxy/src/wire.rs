@@ -12,18 +12,19 @@ use ::io::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use crate::ahead::Ahead;
+
 /// A client's connection.
 pub(crate) enum Wire<S> {
     /// TCP alone.
     Plain(S),
     /// TLS over TCP, after its handshake.
-    #[expect(dead_code, reason = "made by the handshake of listeners that speak TLS")]
-    Tls(Box<TlsStream<S>>),
+    Tls(Box<TlsStream<Ahead<S>>>),
 }
 
 impl<S: Stream> Wire<S> {
     /// The TCP connection below.
-    fn socket(&self) -> &S {
+    fn socket(&self) -> &dyn Stream {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,

@@ -30,6 +30,8 @@ use crate::limits::Limits;
 use crate::local::{Local, scratch};
 use crate::presence::Presence;
 use crate::seats::Seats;
+use crate::tally::Tally;
+use crate::tls::ServerTls;
 use crate::wall::Date;
 
 /// What a worker is told.
@@ -79,6 +81,8 @@ pub(crate) struct Start<I: Io, R> {
     pub(crate) seed: u64,
     pub(crate) faults: Faults,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) server_tls: ServerTls,
+    pub(crate) tally: Tally,
     pub(crate) commands: UnboundedReceiver<Command<I>>,
 }
 
@@ -101,6 +105,8 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         workspaces: RefCell::default(),
         seats: Seats::default(),
         presence: Presence::default(),
+        server_tls: start.server_tls,
+        tally: start.tally,
         faults: start.faults,
         date: Date::default(),
         limits: start.limits,
@@ -127,13 +133,22 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
             }
             Some(Command::Update(kept)) => {
                 // Two of them may have changed their names.
-                let kept: Vec<_> = kept.into_iter().map(|(id, config)| (listeners.remove(&id), config)).collect();
+                let kept: Vec<_> = kept
+                    .into_iter()
+                    .map(|(id, config)| {
+                        if id != config.id {
+                            local.metrics.forget_listener(&id);
+                        }
+                        (listeners.remove(&id), config)
+                    })
+                    .collect();
                 for (place, config) in kept {
                     let Some(place) = place else { continue };
                     listeners.insert(config.id.clone(), place.update(&local, config));
                 }
             }
             Some(Command::Close(id)) => {
+                local.metrics.forget_listener(&id);
                 if let Some(place) = listeners.remove(&id) {
                     place.close(&local).await;
                 }

@@ -19,6 +19,8 @@ use upstream::{Resolve, Tls};
 use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::sockets::{self, Bound, Sockets};
+use crate::tally::Tally;
+use crate::tls::ServerTls;
 use crate::worker::{Command, Drain, Start, run};
 
 /// What the threads need.
@@ -29,6 +31,8 @@ pub struct Context<I, R> {
     pub resolver: R,
     /// TLS towards destinations.
     pub tls: Tls,
+    /// TLS of listeners; what a configuration names is committed there before the configuration is taken over here.
+    pub server_tls: ServerTls,
     /// The snapshot that requests walk over, and the records they leave. It says how many workers there are.
     pub board: Arc<Board<Snapshot>>,
     /// Where they count.
@@ -101,11 +105,10 @@ where
     /// Starts the threads with what is bound already.
     pub fn start_with<R: Resolve + Send>(context: Context<I, R>, sockets: Sockets<I>) -> Result<Self, StartError> {
         let count = context.board.workers();
-        let faults = Faults::default();
-        let limits = Limits::new();
+        let (faults, tally, limits) = (Faults::default(), Tally::default(), Limits::new());
         let mut threads = Vec::with_capacity(count);
         for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            threads.push(start_thread(&context, number, &faults, &limits).map_err(StartError::Thread)?);
+            threads.push(start_thread(&context, number, &faults, &tally, &limits).map_err(StartError::Thread)?);
         }
         let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new(), faults };
         workers.listen(sockets.bound);
@@ -216,6 +219,7 @@ fn start_thread<I, R>(
     context: &Context<I, R>,
     number: u32,
     faults: &Faults,
+    tally: &Tally,
     limits: &Arc<Limits>,
 ) -> io::Result<Thread<I>>
 where
@@ -236,6 +240,8 @@ where
         seed: context.seed.wrapping_add(u64::from(number)),
         faults: faults.clone(),
         limits: Arc::clone(limits),
+        server_tls: context.server_tls.clone(),
+        tally: tally.clone(),
         commands: receiver,
     };
     let body = move || {

@@ -73,6 +73,7 @@ fn start(io: &Starved) -> Workers<Starved> {
         io: io.clone(),
         resolver: SystemResolver::new(),
         tls: Tls::new(),
+        server_tls: proxy::ServerTls::new(),
         board: Board::new(1, Arc::new(support::snapshot(setup(&[])))),
         metrics: Metrics::new(),
         access_log: None,

@@ -32,6 +32,15 @@ pub struct Metrics {
     refused: AtomicU64,
     is_stale: AtomicBool,
     journal_lost: AtomicU64,
+    certificates: CertificateCounts,
+}
+
+/// What became of files of listeners' TLS that changed.
+#[derive(Default)]
+struct CertificateCounts {
+    taken: AtomicU64,
+    refused: AtomicU64,
+    is_stale: AtomicBool,
 }
 
 /// What the health core did to one destination.
@@ -40,6 +49,15 @@ struct HealthCounts {
     /// By result; `None` is a passed probe.
     probes: BTreeMap<Option<FailureKind>, u64>,
     transitions: BTreeMap<(CheckKind, Health), u64>,
+}
+
+/// Whether something in use is older than its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
 }
 
 impl Metrics {
@@ -76,6 +94,14 @@ impl Metrics {
             }
             EventKind::Availability { .. } | EventKind::Draining => {}
         }
+    }
+
+    /// Certificates or keys of listeners have changed: so many listeners took them, so many could not; `stale` says
+    /// whether any goes on with older ones for that.
+    pub fn certificates(&self, taken: usize, refused: usize, stale: Stale) {
+        self.certificates.taken.fetch_add(taken as u64, Ordering::Relaxed);
+        self.certificates.refused.fetch_add(refused as u64, Ordering::Relaxed);
+        self.certificates.is_stale.store(stale == Stale::Yes, Ordering::Relaxed);
     }
 
     /// A reader of events had fallen behind.

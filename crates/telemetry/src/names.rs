@@ -35,6 +35,14 @@ pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of 
 pub const RETRY_DENIED: Name =
     name("lazaret_retry_denied", "Failed attempts that were not repeated, by what forbade it");
 
+/// Counter. Labels: listener, result (`full`, `resumed`, or why it failed).
+pub const TLS_HANDSHAKES: Name = name("lazaret_tls_handshakes", "TLS handshakes with clients by result");
+/// Counter. Labels: listener, reason.
+pub const CONNECTIONS_REFUSED: Name = name(
+    "lazaret_connections_refused",
+    "Connections of clients that were closed before their first byte of HTTP, by reason",
+);
+
 /// Counter. Labels: cluster, destination, result (`passed` or the kind of failure).
 pub const PROBES: Name = name("lazaret_probes", "Judged probes by result");
 /// Counter. Labels: cluster, destination, check, to.
@@ -58,6 +66,12 @@ pub const CONFIG_RELOADS: Name = name("lazaret_config_reloads", "Configurations 
 /// Gauge, 0 or 1.
 pub const CONFIG_STALE: Name =
     name("lazaret_config_stale", "Whether the running configuration is older than the one that was refused last");
+/// Counter. Labels: result (`applied`, `refused`).
+pub const CERTIFICATE_RELOADS: Name =
+    name("lazaret_certificate_reloads", "Changes of listeners' certificate and key files that were taken or refused");
+/// Gauge, 0 or 1.
+pub const CERTIFICATES_STALE: Name =
+    name("lazaret_certificates_stale", "Whether a listener goes on with certificates or keys older than their files");
 /// Gauge, seconds.
 pub const CORE_AGE: Name = name("lazaret_core_age_seconds", "Time since the health core last ran its timers");
 /// Gauge, 0 or 1.
@@ -98,6 +112,8 @@ pub const ALL: &[Name] = &[
     STALE_CONNECTIONS,
     RETRIES,
     RETRY_DENIED,
+    TLS_HANDSHAKES,
+    CONNECTIONS_REFUSED,
     PROBES,
     TRANSITIONS,
     DESTINATION_HEALTH,
@@ -107,6 +123,8 @@ pub const ALL: &[Name] = &[
     CLUSTER_PANIC,
     CONFIG_RELOADS,
     CONFIG_STALE,
+    CERTIFICATE_RELOADS,
+    CERTIFICATES_STALE,
     CORE_AGE,
     DRAINING,
     JOURNAL_LOST,

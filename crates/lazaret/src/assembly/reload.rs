@@ -9,14 +9,14 @@
 use std::sync::Arc;
 
 use ::io::real::Real;
-use config::{Style, render};
+use config::{Loaded, Style, render};
 use model::config::Config;
-use proxy::Workers;
+use proxy::{ServerTls, Workers};
 use source::file::File;
 
-use super::shared;
 use super::supervisor::fixed_parts;
 use crate::builder::Lazaret;
+use crate::listener_tls;
 use crate::pipeline::Pipeline;
 use crate::running::{Addresses, ReloadError};
 
@@ -27,11 +27,12 @@ pub(super) struct Reloads {
     config: Arc<Config>,
     /// Where the listeners accept.
     addresses: Addresses,
+    server_tls: ServerTls,
 }
 
 impl Reloads {
-    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>, addresses: Addresses) -> Self {
-        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, addresses }
+    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>, addresses: Addresses, server_tls: ServerTls) -> Self {
+        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, addresses, server_tls }
     }
 
     /// The configuration in force.
@@ -61,7 +62,7 @@ impl Reloads {
         for warning in &loaded.warnings {
             tracing::warn!(target: "config", "{warning}");
         }
-        self.take_over(Arc::new(loaded.config), monitor, workers).await
+        self.take_over(loaded, monitor, workers).await
     }
 
     /// Takes over one that was built in code.
@@ -71,16 +72,30 @@ impl Reloads {
         monitor: &monitor::Handle,
         workers: &mut Workers<Real>,
     ) -> Result<String, ReloadError> {
-        let config = shared(&lazaret);
-        self.take_over(config, monitor, workers).await
+        self.take_over(lazaret.loaded, monitor, workers).await
     }
 
     async fn take_over(
         &mut self,
-        config: Arc<Config>,
+        loaded: Loaded,
         monitor: &monitor::Handle,
         workers: &mut Workers<Real>,
     ) -> Result<String, ReloadError> {
+        let tls = self.server_tls.clone();
+        let (loaded, secured) = match tokio::task::spawn_blocking(move || {
+            let secured = listener_tls::prepare(&tls, &loaded);
+            (loaded, secured)
+        })
+        .await
+        {
+            Ok((loaded, Ok(secured))) => (loaded, secured),
+            Ok((_, Err(report))) => {
+                let text = render(&report.source, &report.diagnostics, Style::Plain);
+                return Err(refuse(monitor, text).await);
+            }
+            Err(error) => return Err(refuse(monitor, error.to_string()).await),
+        };
+        let config = Arc::new(loaded.config);
         let listeners = match workers.prepare_listeners(&config.listeners) {
             Ok(listeners) => listeners,
             Err(error) => return Err(refuse(monitor, error.to_string()).await),
@@ -89,6 +104,8 @@ impl Reloads {
             Ok(summary) => summary,
             Err(error) => return Err(ReloadError::Refused(error.to_string())),
         };
+        // Before the listeners, which look it up.
+        listener_tls::commit(&self.server_tls, secured);
         workers.take_over(listeners);
         self.addresses.set(workers.addresses());
         let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);

@@ -15,7 +15,7 @@ use ::io::real::Real;
 use control::{Command, ReloadReply};
 use model::config::{AccessLog, Config};
 use monitor::{Monitor, Names};
-use proxy::Workers;
+use proxy::{ServerTls, Workers};
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::reopen::ReopenFile;
@@ -28,6 +28,7 @@ use super::reload::Reloads;
 use super::{shared, workers};
 use crate::builder::Lazaret;
 use crate::error::Error;
+use crate::listener_tls;
 use crate::running::{Addresses, Facts, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
@@ -84,6 +85,8 @@ impl Supervisor {
         let control_listeners = control::Listeners::bind(&config.control)?;
         let control_address =
             control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
+        let server_tls = ServerTls::new();
+        listener_tls::commit(&server_tls, listener_tls::prepare(&server_tls, &lazaret.loaded).map_err(Error::Config)?);
         let access_log = open(&config.access_log)?;
         let metrics = Metrics::new();
         if let Some(file) = &access_log {
@@ -111,6 +114,7 @@ impl Supervisor {
             io: io.for_traffic(),
             resolver,
             tls,
+            server_tls: server_tls.clone(),
             board: Arc::clone(&board),
             metrics: Arc::clone(&metrics),
             access_log: access_log.clone(),
@@ -128,6 +132,7 @@ impl Supervisor {
             is_draining: Arc::clone(&is_draining),
         };
         let (sender, commands) = mpsc::channel(COMMANDS);
+        tokio::task::spawn_local(listener_tls::watch(server_tls.clone(), Arc::clone(&metrics)));
         let api = control::Context::new(process, Arc::clone(&journal), metrics, instance, sender);
         let (control_stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(monitor.run());
@@ -139,7 +144,7 @@ impl Supervisor {
             tracing::info!(target: "lazaret", listener = id.as_str(), %address, "listening");
         }
         tracing::info!(target: "lazaret", %control_address, "control API");
-        let reloads = Reloads::new(lazaret, config, addresses);
+        let reloads = Reloads::new(lazaret, config, addresses, server_tls);
         let supervisor =
             Self { monitor: handle, workers, reloads, access_log, is_draining, commands, control_stop, control };
         Ok((supervisor, facts))

@@ -38,9 +38,21 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if let Err(error) = lazaret.check_files() {
-        complain(&error);
-        return ExitCode::from(3);
+    let warnings = match lazaret.check_files() {
+        Ok(warnings) => warnings,
+        Err(Error::Config(report)) => {
+            if arguments.format == FormatWord::Json {
+                say(&format!("{}\n", config::check::refused_json(&report)));
+            }
+            return refused(&report);
+        }
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(3);
+        }
+    };
+    for warning in &warnings {
+        complain(&format!("warning: {warning}"));
     }
     let loaded = lazaret.loaded();
     match arguments.format {

@@ -84,7 +84,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             host,
             peer: self.client.address,
             client: self.facts.client,
-            proto: "http",
+            proto: self.client.scheme().as_str(),
             trust: client_address::trust(&self.view.config, self.client.address),
             expectation: match self.upload.expectation() {
                 Wish::Pending => Expectation::Forward,

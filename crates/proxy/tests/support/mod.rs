@@ -26,8 +26,8 @@ use model::retry::RetryRules;
 use model::route::{HostKind, HostPattern, Route, RouteAction, RouteMatch};
 use model::timeouts::{ClientLimits, Timeouts};
 use model::view::HealthView;
-use proxy::{Context, Workers};
-use telemetry::metrics::Metrics;
+use proxy::{Context, ServerTls, Workers};
+use telemetry::metrics::{Format, Metrics, ScrapeView};
 use telemetry::reopen::ReopenFile;
 use testkit::client::Client;
 use upstream::{SystemResolver, Tls};
@@ -44,6 +44,9 @@ pub struct Proxy {
     pub addr: SocketAddr,
     pub board: Arc<Board<Snapshot>>,
     pub workers: Workers<Real>,
+    pub server_tls: ServerTls,
+    listener: Listener,
+    pub metrics: Arc<Metrics>,
     log: ReopenFile,
     path: PathBuf,
     _folder: tempfile::TempDir,
@@ -146,19 +149,22 @@ impl Setup {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
         let log = ReopenFile::open(&path).unwrap();
+        let (server_tls, metrics) = (ServerTls::new(), Metrics::new());
+        server_tls.commit(server_tls.prepare(std::slice::from_ref(&listener)).ok().expect("good files"));
         let context = Context {
             io: Real::new(),
             resolver: SystemResolver::new(),
             tls: Tls::new(),
+            server_tls: server_tls.clone(),
             board: Arc::clone(&board),
-            metrics: Metrics::new(),
+            metrics: Arc::clone(&metrics),
             access_log: Some(log.clone()),
             instance: "test-instance".into(),
             seed: 1,
         };
-        let workers = Workers::start(context, &[listener]).unwrap();
+        let workers = Workers::start(context, std::slice::from_ref(&listener)).unwrap();
         let addr = workers.addresses().next().unwrap().1;
-        Proxy { addr, board, workers, log, path, _folder: folder }
+        Proxy { addr, board, workers, server_tls, listener, metrics, log, path, _folder: folder }
     }
 }
 
@@ -175,6 +181,21 @@ impl Proxy {
             let found: Vec<String> = text.lines().map(str::to_owned).collect();
             (found.len() >= lines).then_some(found)
         })
+    }
+
+    /// The listener as it was configured.
+    pub fn listener(&self) -> Listener {
+        self.listener.clone()
+    }
+
+    /// Waits until a scrape has this line.
+    pub fn counts(&self, line: &str) {
+        testkit::wait::eventually(line, Duration::from_secs(5), || {
+            let health = HealthView::default();
+            let core_age = Duration::ZERO;
+            let view = ScrapeView { health: &health, in_flight: &|_| 0, core_age, is_draining: false };
+            self.metrics.scrape(&view, Format::Classic).lines().any(|one| one == line).then_some(())
+        });
     }
 
     /// Attempts at a destination (from 0) that ended with this class.

@@ -86,6 +86,15 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
         (Some(known), Some(destination)) => known.contains(destination),
     };
     for shard in lock(&metrics.shards).iter() {
+        shard.visit_listeners(|listener, counts| {
+            let labels = |name, word: &str| vec![("listener", listener.to_string()), (name, word.to_owned())];
+            for (result, sum) in &counts.handshakes {
+                page.add(names::TLS_HANDSHAKES, Kind::Counter, labels("result", result), *sum as f64);
+            }
+            for (reason, sum) in &counts.refused {
+                page.add(names::CONNECTIONS_REFUSED, Kind::Counter, labels("reason", reason), *sum as f64);
+            }
+        });
         shard.visit(keep, |cluster, counts| {
             let cluster = || ("cluster", cluster.map_or("", ClusterId::as_str).to_owned());
             for ((class, reason), sum) in &counts.requests {
@@ -180,6 +189,10 @@ fn process(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     count(page, names::CONFIG_RELOADS, result("applied"), metrics.applied.load(Ordering::Relaxed));
     count(page, names::CONFIG_RELOADS, result("refused"), metrics.refused.load(Ordering::Relaxed));
     page.add(names::CONFIG_STALE, Kind::Gauge, vec![], flag(metrics.is_config_stale()));
+    count(page, names::CERTIFICATE_RELOADS, result("applied"), metrics.certificates.taken.load(Ordering::Relaxed));
+    count(page, names::CERTIFICATE_RELOADS, result("refused"), metrics.certificates.refused.load(Ordering::Relaxed));
+    let is_stale = metrics.certificates.is_stale.load(Ordering::Relaxed);
+    page.add(names::CERTIFICATES_STALE, Kind::Gauge, vec![], flag(is_stale));
     page.add(names::CORE_AGE, Kind::Gauge, vec![], view.core_age.as_secs_f64());
     page.add(names::DRAINING, Kind::Gauge, vec![], flag(view.is_draining));
     count(page, names::JOURNAL_LOST, vec![], metrics.journal_lost.load(Ordering::Relaxed));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use model::id::{ClusterId, DestinationId};
+use model::id::{ClusterId, DestinationId, ListenerId};
 use model::outcome::{FailureKind, OutcomeClass};
 
 use super::lock;
@@ -18,6 +18,16 @@ struct WorkerCounts {
     clusters: BTreeMap<ClusterId, ClusterCounts>,
     /// Of exchanges that never got as far as a cluster.
     unplaced: ClusterCounts,
+    listeners: BTreeMap<ListenerId, ListenerCounts>,
+}
+
+/// The sums of one listener.
+#[derive(Clone, Default)]
+pub(super) struct ListenerCounts {
+    /// TLS handshakes by result.
+    pub(super) handshakes: BTreeMap<&'static str, u64>,
+    /// Connections closed before their first byte of HTTP, by reason.
+    pub(super) refused: BTreeMap<&'static str, u64>,
 }
 
 /// The sums of one cluster.
@@ -66,6 +76,34 @@ impl WorkerMetrics {
     /// A failed attempt was not repeated; `reason` says what forbade it.
     pub fn retry_denied(&self, cluster: &ClusterId, reason: &'static str) {
         self.count(Some(cluster), |counts| *counts.retry_denied.entry(reason).or_default() += 1);
+    }
+
+    /// A TLS handshake is over; `result`: `full`, `resumed`, or why it failed.
+    pub fn handshake(&self, listener: &ListenerId, result: &'static str) {
+        self.of_listener(listener, |counts| *counts.handshakes.entry(result).or_default() += 1);
+    }
+
+    /// A connection was closed before its first byte of HTTP.
+    pub fn refused_connection(&self, listener: &ListenerId, reason: &'static str) {
+        self.of_listener(listener, |counts| *counts.refused.entry(reason).or_default() += 1);
+    }
+
+    /// The listener is gone, and with it what was counted for it.
+    pub fn forget_listener(&self, listener: &ListenerId) {
+        lock(&self.0).listeners.remove(listener);
+    }
+
+    /// Hands the sums of each listener to `visit`.
+    pub(super) fn visit_listeners(&self, mut visit: impl FnMut(&ListenerId, &ListenerCounts)) {
+        lock(&self.0).listeners.iter().for_each(|(listener, counts)| visit(listener, counts));
+    }
+
+    fn of_listener(&self, listener: &ListenerId, step: impl FnOnce(&mut ListenerCounts)) {
+        let mut counts = lock(&self.0);
+        match counts.listeners.get_mut(listener) {
+            Some(counts) => step(counts),
+            None => step(counts.listeners.entry(listener.clone()).or_default()),
+        }
     }
 
     /// Hands each sum to `visit`, after dropping those that `keep` refuses.

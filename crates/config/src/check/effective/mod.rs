@@ -3,12 +3,12 @@
 mod cluster;
 mod destination;
 mod health;
+mod listener;
 mod route;
 
 use std::fmt::Write as _;
 
 use model::config::{AccessLog, Config, Control, ControlSocket};
-use model::listener::{Listener, SelfCheck};
 use serde::Serialize;
 
 use crate::Loaded;
@@ -67,7 +67,7 @@ fn root(w: &mut Writer<'_>, config: &Config) {
         w.value("lead", timespan::format(config.drain.lead));
         w.value("grace", timespan::format(config.drain.grace));
     });
-    w.map("listeners", &config.listeners, |listener| listener.id.as_str(), listener);
+    w.map("listeners", &config.listeners, |listener| listener.id.as_str(), listener::write);
     w.map("routes", &config.routes, |route| route.id.as_str(), route::write);
     w.map("clusters", &config.clusters, |cluster| cluster.id.as_str(), cluster::write);
 }
@@ -85,22 +85,6 @@ fn control(w: &mut Writer<'_>, control: &Control) {
     w.value("users", list(control.users.iter().map(String::as_str)));
     let token = control.token_file.as_ref().map(|path| path.display().to_string());
     w.value("token_file", optional(token.as_deref()));
-}
-
-fn listener(w: &mut Writer<'_>, listener: &Listener) {
-    w.value("address", quoted(&listener.address.to_string()));
-    let networks: Vec<_> = listener.trusted_proxies.iter().map(ToString::to_string).collect();
-    w.value("trusted_proxies", list(networks.iter().map(String::as_str)));
-    w.value("self_check", (listener.self_check == SelfCheck::On).to_string());
-    let limits = &listener.limits;
-    w.block("limits", |w| {
-        w.value("header_timeout", timespan::format(limits.header_timeout));
-        w.value("keepalive", timespan::format(limits.keepalive));
-        w.value("request_line", bytes(limits.request_line as u64));
-        w.value("header_bytes", bytes(limits.header_bytes as u64));
-        w.value("header_fields", limits.header_fields.to_string());
-        w.value("body", limits.body.map_or_else(|| "none".to_owned(), bytes));
-    });
 }
 
 impl Writer<'_> {
@@ -172,6 +156,14 @@ impl Writer<'_> {
                 w.block(id(item), |w| write(w, item));
             }
         });
+    }
+
+    /// An item of a list of blocks that has a path of its own, by its place.
+    fn item_at(&mut self, at: usize, write: impl FnOnce(&mut Self)) {
+        let path = self.path.join(&at.to_string());
+        let above = std::mem::replace(&mut self.path, path);
+        self.item(write);
+        self.path = above;
     }
 
     /// An item of a list of blocks. It keeps the list's path, as the reader does.

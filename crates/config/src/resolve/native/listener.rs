@@ -1,12 +1,11 @@
 //! `listeners`: where clients connect and what they may send.
 
 use ipnet::IpNet;
-use model::entry::Entry;
 use model::id::ListenerId;
 use model::listener::{Http2Limits, Listener, SelfCheck};
 use model::timeouts::ClientLimits;
 
-use super::{Context, networks};
+use super::{Context, listener_entry, listener_tls, networks};
 use crate::raw::path::Path;
 use crate::raw::section::{Field, Reading, Section};
 use crate::raw::{Value, scalar};
@@ -34,17 +33,9 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
         Some(true) => SelfCheck::On,
         Some(false) | None => SelfCheck::Off,
     };
-    s.not_yet(
-        r,
-        &[
-            ("tls", "TLS listeners"),
-            ("proxy_protocol", "the PROXY protocol"),
-            ("allow", "access lists"),
-            ("deny", "access lists"),
-            ("limit_connections", "connection limits"),
-            ("close_on_unhealthy", "upgrades"),
-        ],
-    );
+    let tls = s.take(r, "tls").and_then(|field| listener_tls::resolve(r, &field));
+    let entry = listener_entry::resolve(r, &mut s);
+    s.not_yet(r, &[("close_on_unhealthy", "upgrades")]);
     s.finish(r);
     Some(Listener {
         id: ListenerId::from(field.name.as_str()),
@@ -52,8 +43,8 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
         limits,
         trusted_proxies,
         self_check,
-        entry: Entry::default(),
-        tls: None,
+        entry,
+        tls,
         http2: Http2Limits::default(),
     })
 }
@@ -72,6 +63,7 @@ fn limits(r: &mut Reading<'_>, mut s: Section<'_>, default: ClientLimits) -> Cli
     };
     let header_timeout = s.take(r, "header_timeout").and_then(|f| f.duration(r)).unwrap_or(default.header_timeout);
     let keepalive = s.take(r, "keepalive").and_then(|f| f.duration(r)).unwrap_or(default.keepalive);
+    let tls_handshake = s.take(r, "tls_handshake").and_then(|f| f.duration(r)).unwrap_or(default.tls_handshake);
     let field = s.take(r, "request_line");
     let request_line = size(r, field, default.request_line);
     let field = s.take(r, "header_bytes");
@@ -80,7 +72,6 @@ fn limits(r: &mut Reading<'_>, mut s: Section<'_>, default: ClientLimits) -> Cli
     let header_fields = header_fields.and_then(|n| usize::try_from(n).ok()).unwrap_or(default.header_fields);
     let body = s.take(r, "body").map_or(default.body, |field| body_limit(r, &field));
     s.finish(r);
-    let tls_handshake = default.tls_handshake;
     ClientLimits { header_timeout, keepalive, tls_handshake, request_line, header_bytes, header_fields, body }
 }
 

@@ -7,6 +7,8 @@ pub mod control;
 mod destination;
 mod entry;
 pub mod listener;
+mod listener_entry;
+mod listener_tls;
 mod passive;
 mod retry;
 mod route;

@@ -1,0 +1,59 @@
+//! Reading small files, and telling whether they changed since.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Reads a file whole; one of more than [`MAX_BYTES`] is refused, so that a device given by mistake fills no memory.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 4 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// What tells one state of a file from another: who it is, how long, and when it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    written: (i64, i64),
+    /// Also moves when a file is put in place of another with an older time.
+    changed: (i64, i64),
+}
+
+/// The state of several files; `None`: one cannot be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
+
+impl Stamps {
+    /// Looks now. Links are followed, so that one that points elsewhere is a change.
+    pub(super) fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let look = |path: PathBuf| {
+            let stamp = std::fs::metadata(&path).ok().map(|metadata| stamp(&metadata));
+            (path, stamp)
+        };
+        Self(paths.into_iter().map(look).collect())
+    }
+}
+
+/// Whether everybody on this host can read the file.
+pub(super) fn is_open_to_all(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o004 != 0)
+}
+
+fn stamp(metadata: &Metadata) -> Stamp {
+    Stamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        length: metadata.len(),
+        written: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -1,0 +1,340 @@
+//! TLS of listeners: who is shown what, who is refused, and what changes while connections live.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::listener::Listener;
+use model::tls::{Alpn, CertificateFiles, ClientAuth, ListenerTls, TlsVersion};
+use proxy::ServerTls;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned, SupportedProtocolVersion};
+use support::{Proxy, Setup, setup};
+use testkit::certificates::{Authority, Leaf};
+use testkit::client::{Client, End};
+use testkit::destination::Destination;
+
+/// A certificate in files of this name.
+fn files(folder: &Path, leaf: &Leaf, name: &str) -> CertificateFiles {
+    let (certificate, key) = leaf.write(folder, name);
+    CertificateFiles { certificate, key }
+}
+
+fn tls(certificates: Vec<CertificateFiles>) -> ListenerTls {
+    ListenerTls {
+        certificates,
+        min_version: TlsVersion::Tls12,
+        client_auth: ClientAuth::Off,
+        ticket_keys: None,
+        protocols: vec![Alpn::Http11],
+    }
+}
+
+fn secured(destination: &Destination, tls: ListenerTls) -> Setup {
+    setup(&[destination.addr()]).listening(|listener| listener.tls = Some(tls))
+}
+
+/// What a client offers.
+struct Offer<'a> {
+    authority: &'a Authority,
+    versions: &'static [&'static SupportedProtocolVersion],
+    protocols: Vec<&'static str>,
+    certificate: Option<Leaf>,
+}
+
+impl<'a> Offer<'a> {
+    fn new(authority: &'a Authority) -> Self {
+        Self { authority, versions: rustls::ALL_VERSIONS, protocols: vec!["http/1.1"], certificate: None }
+    }
+
+    fn config(&self) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        for root in CertificateDer::pem_slice_iter(self.authority.pem().as_bytes()) {
+            roots.add(root.unwrap()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(self.versions).unwrap();
+        let builder = builder.with_root_certificates(roots);
+        let mut config = match &self.certificate {
+            None => builder.with_no_client_auth(),
+            Some(leaf) => {
+                let chain: Result<_, _> = CertificateDer::pem_slice_iter(leaf.certificate.as_bytes()).collect();
+                let key = PrivateKeyDer::from_pem_slice(leaf.key.as_bytes()).unwrap();
+                builder.with_client_auth_cert(chain.unwrap(), key).unwrap()
+            }
+        };
+        config.alpn_protocols = self.protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+}
+
+static TLS12: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12];
+static TLS13: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+/// One request over a connection of its own; the leaf that was shown, how hands were shaken, and the status.
+fn ask(
+    addr: SocketAddr,
+    name: &str,
+    config: &Arc<ClientConfig>,
+) -> std::io::Result<(CertificateDer<'static>, HandshakeKind, String)> {
+    let tcp = TcpStream::connect(addr)?;
+    tcp.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let connection = ClientConnection::new(Arc::clone(config), ServerName::try_from(name.to_owned()).unwrap()).unwrap();
+    let mut stream = StreamOwned::new(connection, tcp);
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    // Ends in order only when the proxy sends close_notify.
+    stream.read_to_string(&mut text)?;
+    let leaf = stream.conn.peer_certificates().unwrap()[0].clone().into_owned();
+    Ok((leaf, stream.conn.handshake_kind().unwrap(), text.lines().next().unwrap_or_default().to_owned()))
+}
+
+fn shown(proxy: &Proxy, name: &str, config: &Arc<ClientConfig>) -> CertificateDer<'static> {
+    ask(proxy.addr, name, config).unwrap().0
+}
+
+fn der(leaf: &Leaf) -> CertificateDer<'static> {
+    CertificateDer::from_pem_slice(leaf.certificate.as_bytes()).unwrap()
+}
+
+#[test]
+fn each_name_is_shown_its_certificate_and_every_other_one_the_first() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let first = authority.issue(&["a.test", "other.test", "127.0.0.1"]);
+    let wild = authority.issue(&["*.b.test"]);
+    let exact = authority.issue(&["x.b.test"]);
+    let all = [(&first, "first"), (&wild, "wild"), (&exact, "exact")];
+    let certificates = all.map(|(leaf, name)| files(folder.path(), leaf, name)).to_vec();
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(certificates)).start();
+    let config = Offer::new(&authority).config();
+    assert_eq!(shown(&proxy, "a.test", &config), der(&first));
+    assert_eq!(shown(&proxy, "y.b.test", &config), der(&wild));
+    assert_eq!(shown(&proxy, "X.b.test", &config), der(&exact));
+    assert_eq!(shown(&proxy, "other.test", &config), der(&first));
+    // No SNI with an address.
+    assert_eq!(shown(&proxy, "127.0.0.1", &config), der(&first));
+    proxy.counts(r#"lazaret_tls_handshakes_total{listener="web",result="full"} 5"#);
+}
+
+#[test]
+fn destinations_learn_that_the_client_came_by_tls() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files])).start();
+    let mut client = Client::connect_tls(proxy.addr, "a.test", &Offer::new(&authority).config());
+    for _ in 0..2 {
+        assert_eq!(client.get("/").status(), 200);
+    }
+    let seen = destination.requests().pop().unwrap().message;
+    assert_eq!(seen.values("x-forwarded-proto"), ["https"]);
+}
+
+/// The settings of a listener are honoured, before and after a reload.
+#[test]
+fn a_listener_that_demands_a_certificate_and_tls_1_3_refuses_everyone_else() {
+    let (authority, clients, folder) = (Authority::new(), Authority::new(), tempfile::tempdir().unwrap());
+    let ca = folder.path().join("clients.pem");
+    std::fs::write(&ca, clients.pem()).unwrap();
+    let certificates = vec![files(folder.path(), &authority.issue(&["a.test"]), "a")];
+    let strict =
+        ListenerTls { min_version: TlsVersion::Tls13, client_auth: ClientAuth::Required(ca), ..tls(certificates) };
+    let destination = Destination::answering(200, "ok");
+    let mut proxy = secured(&destination, strict.clone()).start();
+    for round in ["at the start", "after a reload"] {
+        let good = || Offer { certificate: Some(clients.issue(&["client.test"])), ..Offer::new(&authority) };
+        let answer = ask(proxy.addr, "a.test", &good().config()).unwrap();
+        assert!(answer.2.starts_with("HTTP/1.1 200"), "{round}: {answer:?}");
+        let bad = [
+            Offer { certificate: None, ..good() },
+            Offer { certificate: Some(Authority::new().issue(&["client.test"])), ..good() },
+            Offer { versions: TLS12, ..good() },
+            Offer { protocols: vec!["h3"], ..good() },
+        ];
+        for (case, offer) in bad.iter().enumerate() {
+            assert!(ask(proxy.addr, "a.test", &offer.config()).is_err(), "case {case} {round}");
+        }
+        let listener = Listener { tls: Some(strict.clone()), ..proxy.listener() };
+        let prepared = proxy.server_tls.prepare(std::slice::from_ref(&listener)).ok().unwrap();
+        let listeners = proxy.workers.prepare_listeners(&[listener]).unwrap();
+        proxy.server_tls.commit(prepared);
+        proxy.workers.take_over(listeners);
+    }
+    for reason in ["no-client-certificate", "bad-client-certificate", "nothing-in-common", "no-application-protocol"] {
+        proxy.counts(&format!(r#"lazaret_tls_handshakes_total{{listener="web",result="{reason}"}} 2"#));
+    }
+    assert_eq!(destination.requests().len(), 2);
+}
+
+#[test]
+fn a_client_may_show_a_certificate_where_that_is_optional_but_none_of_a_stranger() {
+    let (authority, clients, folder) = (Authority::new(), Authority::new(), tempfile::tempdir().unwrap());
+    let ca = clients.write(folder.path());
+    let certificates = vec![files(folder.path(), &authority.issue(&["a.test"]), "a")];
+    let destination = Destination::answering(200, "ok");
+    let proxy =
+        secured(&destination, ListenerTls { client_auth: ClientAuth::Optional(ca), ..tls(certificates) }).start();
+    let with = |certificate| Offer { certificate, ..Offer::new(&authority) }.config();
+    assert!(ask(proxy.addr, "a.test", &with(None)).is_ok());
+    assert!(ask(proxy.addr, "a.test", &with(Some(clients.issue(&["c.test"])))).is_ok());
+    assert!(ask(proxy.addr, "a.test", &with(Some(authority.issue(&["c.test"])))).is_err());
+}
+
+#[test]
+fn plain_http_at_a_tls_port_is_told_so() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files])).start();
+    let mut client = proxy.client();
+    let answer = client.get("/");
+    assert_eq!(answer.status(), 400);
+    assert!(answer.value("proxy-status").unwrap().contains("plain-http"), "{answer:?}");
+    client.finish();
+    assert_eq!(client.rest().1, End::Closed);
+    assert!(destination.requests().is_empty());
+    proxy.counts(r#"lazaret_tls_handshakes_total{listener="web",result="plain-http"} 1"#);
+}
+
+#[test]
+fn a_handshake_that_does_not_end_is_ended() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files]))
+        .listening(|listener| listener.limits.tls_handshake = Duration::from_millis(300))
+        .start();
+    // One that says nothing, and one that begins a ClientHello.
+    for start in [b"".as_slice(), b"\x16\x03\x01\x02\x00\x01"] {
+        let mut client = proxy.client();
+        client.send(start);
+        assert_ne!(client.rest().1, End::Open);
+    }
+    proxy.counts(r#"lazaret_tls_handshakes_total{listener="web",result="tls-handshake-timeout"} 2"#);
+    assert!(ask(proxy.addr, "a.test", &Offer::new(&authority).config()).is_ok());
+}
+
+#[test]
+fn a_client_that_cuts_its_request_off_without_close_notify_is_gone() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files])).start();
+    let mut client = Client::connect_tls(proxy.addr, "a.test", &Offer::new(&authority).config());
+    client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10\r\n\r\nhalf");
+    client.finish();
+    drop(client);
+    let line = proxy.log(1).pop().unwrap();
+    assert!(line.contains("\"status\":499") || line.contains("\"status\":400"), "{line}");
+    assert!(destination.requests().iter().all(|request| request.message.body.len() < 10));
+}
+
+#[test]
+fn a_renewed_certificate_is_shown_and_a_bad_one_leaves_the_one_before() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let (old, new) = (authority.issue(&["a.test"]), authority.issue(&["a.test"]));
+    let at = files(folder.path(), &old, "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![at.clone()])).start();
+    let config = || Offer::new(&authority).config();
+    let mut living = Client::connect_tls(proxy.addr, "a.test", &config());
+    assert_eq!(living.get("/").status(), 200);
+    assert_eq!(shown(&proxy, "a.test", &config()), der(&old));
+
+    // Half of the pair.
+    std::fs::write(&at.certificate, &new.certificate).unwrap();
+    assert_eq!(proxy.server_tls.refresh(), Default::default(), "the first look only sees a change");
+    let second = proxy.server_tls.refresh();
+    assert!(second.is_stale && second.refused.len() == 1, "{second:?}");
+    assert!(second.refused[0].contains("a.key: not the key of"), "{second:?}");
+    let third = proxy.server_tls.refresh();
+    assert!(third.is_stale && third.refused.is_empty(), "told once: {third:?}");
+    assert_eq!(shown(&proxy, "a.test", &config()), der(&old));
+
+    std::fs::write(&at.key, &new.key).unwrap();
+    proxy.server_tls.refresh();
+    let taken = proxy.server_tls.refresh();
+    assert!(!taken.is_stale && taken.taken.len() == 1 && taken.refused.is_empty(), "{taken:?}");
+    assert_eq!(shown(&proxy, "a.test", &config()), der(&new));
+    assert_eq!(living.get("/").status(), 200);
+}
+
+/// The key is of a file, so a client goes on with its session at another process.
+#[test]
+fn sessions_are_taken_up_again_at_every_site_that_shares_the_ticket_keys() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let at = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let keys = folder.path().join("tickets.keys");
+    std::fs::write(&keys, "ab".repeat(32)).unwrap();
+    let clients = Authority::new();
+    let ca = clients.write(folder.path());
+    let shared = ListenerTls { ticket_keys: Some(keys), ..tls(vec![at.clone()]) };
+    let destination = Destination::answering(200, "ok");
+    let sites = [(); 2].map(|()| secured(&destination, shared.clone()).start());
+    let strict = secured(&destination, ListenerTls { client_auth: ClientAuth::Required(ca), ..shared.clone() }).start();
+    for versions in [TLS13, TLS12] {
+        let config = Offer { versions, ..Offer::new(&authority) }.config();
+        assert_eq!(ask(sites[0].addr, "a.test", &config).unwrap().1, HandshakeKind::Full);
+        assert_eq!(ask(sites[1].addr, "a.test", &config).unwrap().1, HandshakeKind::Resumed);
+        // A session of a listener that asks for no certificate opens none that does.
+        assert!(ask(strict.addr, "a.test", &config).is_err());
+    }
+    let alone = [(); 2].map(|()| secured(&destination, tls(vec![at.clone()])).start());
+    let config = Offer::new(&authority).config();
+    assert_eq!(ask(alone[0].addr, "a.test", &config).unwrap().1, HandshakeKind::Full);
+    assert_eq!(ask(alone[0].addr, "a.test", &config).unwrap().1, HandshakeKind::Resumed);
+    assert_eq!(ask(alone[1].addr, "a.test", &config).unwrap().1, HandshakeKind::Full);
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_what_mends_them() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let (one, other) = (authority.issue(&["a.test"]), authority.issue(&["a.test"]));
+    let good = files(folder.path(), &one, "one");
+    let other = files(folder.path(), &other, "other");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let encrypted =
+        write("enc.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
+    let empty = write("empty.pem", "");
+    let garbage = write("bad.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    let certificate = |path| tls(vec![CertificateFiles { certificate: path, ..good.clone() }]);
+    let key = |path| tls(vec![CertificateFiles { key: path, ..good.clone() }]);
+    let cases = [
+        (certificate(folder.path().join("none.pem")), "certificates.0.certificate", "cannot read the certificate"),
+        (certificate(empty.clone()), "certificates.0.certificate", "there is no certificate in it"),
+        (certificate(garbage.clone()), "certificates.0.certificate", "no certificate"),
+        (key(folder.path().join("none.key")), "certificates.0.key", "cannot read the key"),
+        (key(empty.clone()), "certificates.0.key", "there is no private key in it"),
+        (key(encrypted), "certificates.0.key", "the key is encrypted"),
+        (key(other.key.clone()), "certificates.0.key", "not the key of"),
+        (
+            tls(vec![good.clone(), CertificateFiles { key: good.key.clone(), ..other }]),
+            "certificates.1.key",
+            "not the key",
+        ),
+        (
+            ListenerTls { client_auth: ClientAuth::Required(empty.clone()), ..tls(vec![good.clone()]) },
+            "client_auth",
+            "",
+        ),
+        (ListenerTls { ticket_keys: Some(garbage), ..tls(vec![good.clone()]) }, "ticket_keys", "line 1 is no key"),
+    ];
+    for (settings, place, what) in cases {
+        let listener = setup(&[]).listening(|listener| listener.tls = Some(settings)).listener;
+        let faults = ServerTls::new().prepare(&[listener]).err().unwrap_or_else(|| panic!("{place} {what}"));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert_eq!(faults[0].setting().join("."), format!("listeners.web.tls.{place}"));
+        assert!(faults[0].message().contains(what) && !faults[0].mend().is_empty(), "{faults:?}");
+    }
+}
