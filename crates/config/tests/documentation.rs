@@ -46,6 +46,7 @@ clusters: {api: {health_check: {active: {}, passive: {}}}}";
         shown_api.health_check.passive.as_ref().unwrap().policies,
         api.health_check.passive.as_ref().unwrap().policies
     );
+    assert_eq!((&shown.dns, shown_api.family, &shown_api.outbound), (&bare.dns, api.family, &api.outbound));
     assert_eq!(shown.listeners[0].limits, bare.listeners[0].limits);
     assert_eq!((shown.drain, shown.access_log, shown.workers), (bare.drain, bare.access_log, bare.workers));
 }

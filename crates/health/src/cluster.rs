@@ -11,6 +11,7 @@ use model::cluster::{Cluster, UpstreamTls};
 use model::health::{Health, Switch};
 use model::random::Random;
 use model::time::Timestamp;
+use model::upstream::Outbound;
 use model::view::ClusterHealth;
 
 use crate::active::{ActivePolicy, ClusterProbes, ProbeResult};
@@ -31,6 +32,7 @@ pub(crate) struct ClusterState {
     pub(crate) config: Arc<Cluster>,
     pub(crate) request: Option<Arc<model::active::ProbeRequest>>,
     pub(crate) tls: Arc<UpstreamTls>,
+    pub(crate) outbound: Arc<Outbound>,
     pub(crate) active_policy: Option<Box<dyn ActivePolicy>>,
     pub(crate) available_policy: Option<Box<dyn AvailablePolicy>>,
     pub(crate) destinations: Vec<DestinationState>,

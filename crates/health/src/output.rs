@@ -9,6 +9,7 @@ use model::cluster::UpstreamTls;
 use model::event::Event;
 use model::id::{DestinationKey, Slot};
 use model::time::Timestamp;
+use model::upstream::Outbound;
 use serde::{Deserialize, Serialize};
 
 /// One effect.
@@ -55,4 +56,6 @@ pub struct ProbeOrder {
     pub request: Arc<ProbeRequest>,
     /// TLS for https.
     pub tls: Arc<UpstreamTls>,
+    /// Where its connection starts.
+    pub outbound: Arc<Outbound>,
 }

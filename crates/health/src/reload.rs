@@ -113,6 +113,7 @@ impl Reload<'_> {
             }),
             request: None,
             tls: Arc::new(config.tls.clone()),
+            outbound: Arc::new(config.outbound.clone()),
             active_policy: None,
             available_policy: available::build(&config.health_check.available_destinations_policy, self.registry),
             destinations: Vec::new(),
@@ -148,6 +149,7 @@ impl Reload<'_> {
             cluster.available_policy = available::build(&is.available_destinations_policy, self.registry);
         }
         cluster.tls = Arc::new(config.tls.clone());
+        cluster.outbound = Arc::new(config.outbound.clone());
         self.rebuild_active_policy(cluster, &before);
         let is_rescheduled = self.reschedule(cluster, &before);
         if is.active.is_none() {

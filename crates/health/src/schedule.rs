@@ -102,6 +102,7 @@ fn start(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
         timeout: check.timeout,
         request: request.clone(),
         tls: cluster.tls.clone(),
+        outbound: cluster.outbound.clone(),
     }));
 }
 

@@ -10,7 +10,7 @@ pub mod sim;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use model::time::Timestamp;
@@ -32,8 +32,14 @@ pub trait Io: Clone + 'static {
     /// `at` on tokio's clock, for those who keep a [`Sleep`] and set it anew.
     fn instant(&self, at: Timestamp) -> Instant;
 
+    /// Connects over TCP from an address of ours, else from the one that the system chooses. Without a time limit of its
+    /// own.
+    fn connect_from(&self, from: Option<IpAddr>, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>>;
+
     /// Connects over TCP. Without a time limit of its own.
-    fn connect(&self, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>>;
+    fn connect(&self, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> {
+        self.connect_from(None, to)
+    }
 
     /// Binds and listens, without a runtime: before threads start, so that a failure stops the start.
     fn bind(&self, address: SocketAddr, share: Share) -> io::Result<Self::Bound>;

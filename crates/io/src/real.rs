@@ -4,10 +4,11 @@
 //! worker) and TCP_NODELAY (which accepted connections inherit, so that accepting costs one system call).
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
 use std::time::Instant as StdInstant;
 
 use model::time::Timestamp;
+use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
@@ -63,10 +64,15 @@ impl Io for Real {
         Instant::from_std(self.start.checked_add(span).unwrap_or_else(StdInstant::now))
     }
 
-    async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
+    async fn connect_from(&self, from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
         let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         self.descriptors.admit_destination(&socket)?;
         socket.set_nodelay(true)?;
+        if let Some(from) = from {
+            // The port is chosen when the destination is known: one port serves once per destination, not once in all.
+            setsockopt(&socket, sockopt::IpBindAddressNoPort, &true)?;
+            socket.bind(SocketAddr::new(from, 0))?;
+        }
         socket.connect(to).await
     }
 
@@ -246,6 +252,18 @@ mod tests {
         let earlier = Timestamp::from_secs(1);
         let io = Real::at(earlier);
         assert!(io.now() >= earlier && io.now() < Timestamp::from_secs(1000));
+    }
+
+    #[tokio::test]
+    async fn connections_start_where_they_are_told_to() {
+        let io = Real::new();
+        let listener = io.listen(io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap()).unwrap();
+        let address = Listener::local_addr(&listener).unwrap();
+        let client = io.connect_from(Some("127.0.0.7".parse().unwrap()), address).await.unwrap();
+        assert_eq!(Stream::local_addr(&client).unwrap().ip().to_string(), "127.0.0.7");
+        // An address that no interface of this host has (TEST-NET-1).
+        let error = io.connect_from(Some("192.0.2.77".parse().unwrap()), address).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     }
 
     #[tokio::test]

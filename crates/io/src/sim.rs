@@ -90,14 +90,14 @@ impl Io for Sim {
         self.start + at.since(Timestamp::ZERO).min(NEVER)
     }
 
-    async fn connect(&self, to: SocketAddr) -> io::Result<SimStream> {
+    async fn connect_from(&self, from: Option<IpAddr>, to: SocketAddr) -> io::Result<SimStream> {
         let latency = self.network().latencies.get(&to).copied().unwrap_or(Duration::ZERO);
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
         }
         let behaviour = self.network().behaviours.get(&to).copied().unwrap_or_default();
         match behaviour {
-            Behaviour::Accept => self.network().connect(to, latency),
+            Behaviour::Accept => self.network().connect(from, to, latency),
             Behaviour::Refuse => Err(io::ErrorKind::ConnectionRefused.into()),
             Behaviour::Unreachable => Err(io::ErrorKind::HostUnreachable.into()),
             Behaviour::Hang => std::future::pending().await,
@@ -202,8 +202,8 @@ struct Port {
 }
 
 impl Network {
-    fn connect(&mut self, to: SocketAddr, latency: Duration) -> io::Result<SimStream> {
-        let from = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.free_port());
+    fn connect(&mut self, from: Option<IpAddr>, to: SocketAddr, latency: Duration) -> io::Result<SimStream> {
+        let from = SocketAddr::new(from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), self.free_port());
         let port = self.ports.get_mut(&to).ok_or(io::ErrorKind::ConnectionRefused)?;
         let (near, far) = stream::pair(from, to, latency);
         port.waiting.push_back(far);

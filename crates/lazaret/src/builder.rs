@@ -12,7 +12,9 @@ use model::config::Config;
 use monitor::{Extensions, ProbeBuilder, ProbeSender};
 
 use crate::assembly;
-use crate::config::{ClusterConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions};
+use crate::config::{
+    ClusterConfig, DnsConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions,
+};
 use crate::error::Error;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
@@ -137,6 +139,13 @@ impl Builder {
     #[must_use]
     pub fn drain(mut self, drain: DrainConfig) -> Self {
         self.document.drain = Some(drain);
+        self
+    }
+
+    /// How names of destinations are looked up.
+    #[must_use]
+    pub fn dns(mut self, dns: DnsConfig) -> Self {
+        self.document.dns = Some(dns);
         self
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lazaret::config::{
-    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, ClusterConfig, DestinationConfig,
+    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, ClusterConfig, DestinationConfig, DnsConfig,
     DrainConfig, ExpectConfig, HealthCheckConfig, LimitsConfig, ListenerConfig, PassiveHealthCheckConfig,
     PassivePolicyConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig,
     TransportFailureRateOptions, ValueRuleConfig,
@@ -110,6 +110,7 @@ fn full() -> Builder {
         .control("127.0.0.1:9091")
         .control_socket("/tmp/lazaret.sock")
         .access_log("stdout")
+        .dns(DnsConfig { servers: vec!["10.0.0.53".to_owned()], min_ttl: Some(second), max_ttl: Some(5 * second) })
         .drain(DrainConfig { lead: Some(second), grace: Some(5 * second) })
         .transport_failure_rate(TransportFailureRateOptions {
             detection_window_size: Some(30 * second),
@@ -238,6 +239,8 @@ fn cluster(second: Duration) -> ClusterConfig {
             verify: Some("full".to_owned()),
         }),
         host: Some("original".to_owned()),
+        family: Some("both".to_owned()),
+        source_addresses: vec!["10.0.0.7".to_owned()],
         metadata: [("team".to_owned(), "blue".to_owned())].into(),
         destinations: vec![DestinationConfig {
             health: Some("http://10.0.0.11:8001/".to_owned()),
@@ -256,6 +259,7 @@ workers: 2
 control: {address: "127.0.0.1:9091", socket: /tmp/lazaret.sock}
 access_log: stdout
 drain: {lead: 1s, grace: 5s}
+dns: {servers: ["10.0.0.53:53"], min_ttl: 1s, max_ttl: 5s}
 health_defaults: {transport_failure_rate: {window: 30s, minimum: 5, rate_limit: 0.4}}
 listeners:
   web:
@@ -320,6 +324,8 @@ clusters:
     timeouts: {connect: 2s, idle: 40s, pool_idle: 10s, pool_size: 8}
     tls: {ca: /etc/ca.pem, server_name: s.test, verify: full}
     host: original
+    family: both
+    source_addresses: [10.0.0.7]
     metadata: {team: blue}
     destinations:
       app1:

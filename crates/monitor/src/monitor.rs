@@ -225,7 +225,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                     }
                 }
                 ended = self.probes.next() => self.probed(ended),
-                ended = self.names.next() => self.names.ended(self.io.now(), ended),
+                ended = self.names.next() => self.names.ended(self.io.now(), &self.metrics, ended),
                 () = woken => {
                     self.drain(Reach::Failed);
                     self.rested_at = self.io.now() + BREATH;

@@ -17,6 +17,7 @@ use health::membership::{self, Answer, Lifetimes, Membership, NameKey};
 use model::cluster::Cluster;
 use model::config::{Config, Dns};
 use model::time::Timestamp;
+use telemetry::metrics::Metrics;
 use tokio::task::JoinSet;
 use upstream::{LookUp, LookedUp};
 
@@ -47,14 +48,14 @@ impl Names {
 
     /// Takes the names of a configuration over and waits for their first answers, up to `patience`. Needs a local set or
     /// runtime.
-    pub async fn start<I: Io>(&mut self, io: &I, config: &Config, patience: Duration) {
+    pub async fn start<I: Io>(&mut self, io: &I, metrics: &Metrics, config: &Config, patience: Duration) {
         self.configured(io.now(), config, None);
         let until = io.now() + patience;
         while !self.is_settled() && io.now() < until {
             self.start_due(io.now());
             let next = self.poll_timeout().map_or(until, |due| due.min(until));
             tokio::select! {
-                ended = self.next() => self.ended(io.now(), ended),
+                ended = self.next() => self.ended(io.now(), metrics, ended),
                 () = io.sleep_until(next) => {}
             }
         }
@@ -127,13 +128,14 @@ impl Names {
     }
 
     /// Takes over what a lookup came to.
-    pub(crate) fn ended(&mut self, now: Timestamp, (key, found): (NameKey, LookedUp)) {
-        let (answer, trouble) = match found {
-            LookedUp::Found(addresses, ttl) => (Answer::Found { addresses, ttl }, None),
-            LookedUp::Empty => (Answer::Empty, Some("it has no addresses".to_owned())),
-            LookedUp::NoName => (Answer::NoName, Some("there is no such name".to_owned())),
-            LookedUp::Failed(why) => (Answer::Failed, Some(why)),
+    pub(crate) fn ended(&mut self, now: Timestamp, metrics: &Metrics, (key, found): (NameKey, LookedUp)) {
+        let (result, answer, trouble) = match found {
+            LookedUp::Found(addresses, ttl) => ("found", Answer::Found { addresses, ttl }, None),
+            LookedUp::Empty => ("empty", Answer::Empty, Some("it has no addresses".to_owned())),
+            LookedUp::NoName => ("no_name", Answer::NoName, Some("there is no such name".to_owned())),
+            LookedUp::Failed(why) => ("failed", Answer::Failed, Some(why)),
         };
+        metrics.lookup(result);
         match trouble {
             Some(why) => {
                 if self.troubled.insert(key.clone()) {

@@ -142,7 +142,8 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
         Endpoint::Name(..) => None,
     };
     let url = &destination.address;
-    let target = Target { host: &url.host, port: url.port, literal, tls: tls_of(cluster, destination) };
+    let sources = &cluster.config.outbound.source_addresses;
+    let target = Target { host: &url.host, port: url.port, literal, tls: tls_of(cluster, destination), sources };
     let in_flight = local.board.start(destination.slot);
     let mut connecting = pin!(local.connector.connect(target, now + cluster.timeouts.connect));
     poll_fn(|context| {

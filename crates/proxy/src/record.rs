@@ -68,6 +68,9 @@ impl Record {
             }
             let outcome = &report.outcome;
             local.metrics.attempt(&cluster.id, &destination.id, outcome.class);
+            if outcome.failure == Some(FailureKind::Local) {
+                local.metrics.local_failure(&cluster.id);
+            }
             if let (true, OutcomeClass::Neutral, Some(how @ (FailureKind::Closed | FailureKind::Reset))) =
                 (reused, outcome.class, outcome.failure)
             {

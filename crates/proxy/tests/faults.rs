@@ -5,7 +5,7 @@ mod support;
 
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -115,8 +115,8 @@ impl Io for Starved {
         self.kernel.instant(at)
     }
 
-    fn connect(&self, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> {
-        self.kernel.connect(to)
+    fn connect_from(&self, from: Option<IpAddr>, to: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> {
+        self.kernel.connect_from(from, to)
     }
 
     fn bind(&self, address: SocketAddr, share: Share) -> io::Result<TcpListener> {

@@ -28,6 +28,8 @@ pub struct Metrics {
     shards: Mutex<Vec<WorkerMetrics>>,
     health: Mutex<BTreeMap<DestinationKey, HealthCounts>>,
     logs: Mutex<BTreeMap<&'static str, ReopenFile>>,
+    /// Of names, by result.
+    lookups: Mutex<BTreeMap<&'static str, u64>>,
     applied: AtomicU64,
     refused: AtomicU64,
     is_stale: AtomicBool,
@@ -76,6 +78,11 @@ impl Metrics {
     /// A probe was judged; `None`: it passed.
     pub fn probe(&self, destination: &DestinationKey, failure: Option<FailureKind>) {
         self.count(destination, |counts| *counts.probes.entry(failure).or_default() += 1);
+    }
+
+    /// A lookup of a name ended.
+    pub fn lookup(&self, result: &'static str) {
+        *lock(&self.lookups).entry(result).or_default() += 1;
     }
 
     /// An event was appended to the journal: transitions and configurations are counted.

@@ -30,6 +30,11 @@ pub const ATTEMPTS: Name = name("lazaret_attempts", "Attempts at destinations by
 pub const STALE_CONNECTIONS: Name =
     name("lazaret_stale_connections", "Pooled connections that ended before any byte of an answer, by how they ended");
 /// Counter. Labels: cluster.
+pub const LOCAL_FAILURES: Name = name(
+    "lazaret_local_failures",
+    "Attempts that failed for want of a descriptor, a port, an address or memory of our own",
+);
+/// Counter. Labels: cluster.
 pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of an exchange");
 /// Counter. Labels: cluster, reason.
 pub const RETRY_DENIED: Name =
@@ -60,6 +65,10 @@ pub const CLUSTER_AVAILABLE: Name = name("lazaret_cluster_available_destinations
 /// Gauge, 0 or 1. Labels: cluster.
 pub const CLUSTER_PANIC: Name =
     name("lazaret_cluster_panic", "Whether all destinations are used because too few are healthy");
+
+/// Counter. Labels: result (`found`, `empty`, `no_name`, `failed`).
+pub const NAME_LOOKUPS: Name =
+    name("lazaret_name_lookups", "Ended lookups of destinations' names by what they came to");
 
 /// Counter. Labels: result (`applied`, `refused`).
 pub const CONFIG_RELOADS: Name = name("lazaret_config_reloads", "Configurations taken over or refused");
@@ -110,6 +119,7 @@ pub const ALL: &[Name] = &[
     REQUESTS,
     ATTEMPTS,
     STALE_CONNECTIONS,
+    LOCAL_FAILURES,
     RETRIES,
     RETRY_DENIED,
     TLS_HANDSHAKES,
@@ -121,6 +131,7 @@ pub const ALL: &[Name] = &[
     DESTINATION_IN_FLIGHT,
     CLUSTER_AVAILABLE,
     CLUSTER_PANIC,
+    NAME_LOOKUPS,
     CONFIG_RELOADS,
     CONFIG_STALE,
     CERTIFICATE_RELOADS,

@@ -4,9 +4,11 @@
 //! answer within its share of the time left. The first address that takes the TCP connection is the one: what TLS says
 //! then is the destination's answer.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 
 use ::io::Io;
 use model::address::{Scheme, Url};
@@ -25,6 +27,8 @@ pub struct Connector<I, R> {
     io: I,
     resolver: R,
     tls: Tls,
+    /// Whose turn it is among the addresses to connect from.
+    turn: Rc<Cell<usize>>,
 }
 
 /// Where to connect.
@@ -39,16 +43,18 @@ pub struct Target<'a> {
     pub literal: Option<SocketAddr>,
     /// TLS on top; `None`: plain.
     pub tls: Option<&'a UpstreamTls>,
+    /// Own addresses to connect from, in turn; without one of the destination's family the system chooses.
+    pub sources: &'a [IpAddr],
 }
 
 impl<'a> Target<'a> {
     /// Where `url` points; `tls` counts when it is https.
-    pub fn of(url: &'a Url, tls: &'a UpstreamTls) -> Self {
+    pub fn of(url: &'a Url, tls: &'a UpstreamTls, sources: &'a [IpAddr]) -> Self {
         let tls = match url.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(tls),
         };
-        Self { host: &url.host, port: url.port, literal: url.literal(), tls }
+        Self { host: &url.host, port: url.port, literal: url.literal(), tls, sources }
     }
 }
 
@@ -75,7 +81,7 @@ impl fmt::Display for ConnectError {
 impl<I: Io, R: Resolve> Connector<I, R> {
     /// Joins the parts.
     pub fn new(io: I, resolver: R, tls: Tls) -> Self {
-        Self { io, resolver, tls }
+        Self { io, resolver, tls, turn: Rc::default() }
     }
 
     /// The network and the clock it works with.
@@ -91,10 +97,10 @@ impl<I: Io, R: Resolve> Connector<I, R> {
     /// Connects to `target`; TCP and TLS are up by `deadline`, or it fails then.
     pub async fn connect(&self, target: Target<'_>, deadline: Timestamp) -> Result<Stream<I::Stream>, ConnectError> {
         let (stream, address) = match target.literal {
-            Some(address) => (self.tcp(address, deadline).await?, address),
+            Some(address) => (self.tcp(target.sources, address, deadline).await?, address),
             None => {
                 let addresses = self.resolve(target, deadline).await?;
-                self.first_of(&addresses, deadline).await?
+                self.first_of(target.sources, &addresses, deadline).await?
             }
         };
         match target.tls {
@@ -121,6 +127,7 @@ impl<I: Io, R: Resolve> Connector<I, R> {
     /// The first of several addresses that takes the connection; each has an equal share of the time that is left.
     async fn first_of(
         &self,
+        sources: &[IpAddr],
         addresses: &[SocketAddr],
         deadline: Timestamp,
     ) -> Result<(I::Stream, SocketAddr), ConnectError> {
@@ -128,7 +135,7 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         for (tried, &address) in addresses.iter().enumerate() {
             let now = self.io.now();
             let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-            match self.tcp(address, now + deadline.since(now) / left).await {
+            match self.tcp(sources, address, now + deadline.since(now) / left).await {
                 Ok(stream) => return Ok((stream, address)),
                 Err(error) if error.kind == FailureKind::Local => return Err(error),
                 Err(error) => last = Some(error),
@@ -141,12 +148,26 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         }))
     }
 
-    async fn tcp(&self, address: SocketAddr, deadline: Timestamp) -> Result<I::Stream, ConnectError> {
-        match timeout_at(self.io.instant(deadline), self.io.connect(address)).await {
+    async fn tcp(
+        &self,
+        sources: &[IpAddr],
+        address: SocketAddr,
+        deadline: Timestamp,
+    ) -> Result<I::Stream, ConnectError> {
+        let connecting = self.io.connect_from(self.source(sources, address), address);
+        match timeout_at(self.io.instant(deadline), connecting).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(source)) => Err(ConnectError { kind: tcp_failure(&source), address: Some(address), source }),
             Err(_) => Err(timed_out(address, "no connection in time")),
         }
+    }
+
+    /// The next address to connect from, of the destination's family.
+    fn source(&self, sources: &[IpAddr], to: SocketAddr) -> Option<IpAddr> {
+        let fitting = || sources.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        fitting().nth(turn.checked_rem(fitting().count())?).copied()
     }
 
     async fn handshake(
@@ -178,7 +199,7 @@ fn timed_out(address: SocketAddr, text: &'static str) -> ConnectError {
 /// The reason behind a failed TCP connect. What our own side lacks is never held against the destination.
 #[expect(clippy::wildcard_enum_match_arm, reason = "io::ErrorKind is not ours and not exhaustive")]
 fn tcp_failure(error: &io::Error) -> FailureKind {
-    if matches!(error.raw_os_error(), Some(ENFILE | EMFILE | ENOBUFS)) {
+    if matches!(error.raw_os_error(), Some(ENFILE | EMFILE | ENOBUFS | EAGAIN)) {
         return FailureKind::Local;
     }
     match error.kind() {
@@ -195,6 +216,8 @@ fn tcp_failure(error: &io::Error) -> FailureKind {
 const ENFILE: i32 = 23;
 /// Too many open files in the process (Linux, asm-generic/errno-base.h).
 const EMFILE: i32 = 24;
+/// No free local port (connect(2)).
+const EAGAIN: i32 = 11;
 /// No buffer space (Linux, asm-generic/errno.h).
 const ENOBUFS: i32 = 105;
 

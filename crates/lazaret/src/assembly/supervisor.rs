@@ -97,7 +97,7 @@ impl Supervisor {
         let seed = fastrand::u64(..);
         let (io, resolver, tls) = (Real::new(), SystemResolver::new(), Tls::new());
         let mut names = Names::new(seed, Rc::new(NameServers::new(resolver.clone())));
-        names.start(&io, &config, FIRST_ANSWERS).await;
+        names.start(&io, &metrics, &config, FIRST_ANSWERS).await;
         let context = monitor::Context {
             connector: Connector::new(io, resolver.clone(), tls.clone()),
             journal: Arc::clone(&journal),

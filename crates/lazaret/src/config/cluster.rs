@@ -38,6 +38,12 @@ pub struct ClusterConfig {
     /// `destination` or `original`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Which addresses of names count: `auto`, `v4`, `v6` or `both`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Own addresses to connect from, in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_addresses: Vec<String>,
     /// Free text for custom policies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,

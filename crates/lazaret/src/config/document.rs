@@ -76,6 +76,20 @@ pub struct DrainConfig {
     pub grace: Option<Duration>,
 }
 
+/// `dns`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DnsConfig {
+    /// Name servers such as `10.0.0.53` or `10.0.0.53:5353`; the system's unless set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
+    /// An answer is good for so long at least.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub min_ttl: Option<Duration>,
+    /// And for so long at most.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub max_ttl: Option<Duration>,
+}
+
 /// The document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
@@ -84,6 +98,7 @@ pub(crate) struct Document {
     pub(crate) control_socket: Option<String>,
     pub(crate) access_log: Option<String>,
     pub(crate) drain: Option<DrainConfig>,
+    pub(crate) dns: Option<DnsConfig>,
     pub(crate) transport_failure_rate: Option<TransportFailureRateOptions>,
     pub(crate) listeners: Vec<ListenerConfig>,
     pub(crate) routes: Vec<RouteConfig>,
@@ -113,6 +128,9 @@ impl Serialize for Document {
         }
         if let Some(drain) = &self.drain {
             map.serialize_entry("drain", drain)?;
+        }
+        if let Some(dns) = &self.dns {
+            map.serialize_entry("dns", dns)?;
         }
         if let Some(options) = &self.transport_failure_rate {
             map.serialize_entry("health_defaults", &Defaults { transport_failure_rate: options })?;

@@ -30,7 +30,10 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         // Ours, and yet a failure: nobody may pass for healthy because nothing could be sent.
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
-    let mut stream = match connector.connect(Target::of(&order.base, &order.tls), deadline).await {
+    let mut stream = match connector
+        .connect(Target::of(&order.base, &order.tls, &order.outbound.source_addresses), deadline)
+        .await
+    {
         Ok(stream) => stream,
         Err(error) => {
             tracing::debug!(target: "monitor", destination = %order.destination, %error, "probe could not connect");

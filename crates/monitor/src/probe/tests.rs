@@ -35,6 +35,7 @@ fn order(ticket: u64, address: &str) -> ProbeOrder {
             healthy_threshold: 1,
         }),
         tls: Arc::default(),
+        outbound: Arc::default(),
     }
 }
 

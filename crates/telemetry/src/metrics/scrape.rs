@@ -117,6 +117,9 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
                     vec![cluster(), ("destination", destination.to_string()), ("reason", how.as_str().to_owned())];
                 page.add(names::STALE_CONNECTIONS, Kind::Counter, labels, *sum as f64);
             }
+            if counts.local_failures > 0 {
+                page.add(names::LOCAL_FAILURES, Kind::Counter, vec![cluster()], counts.local_failures as f64);
+            }
             if counts.retries > 0 {
                 page.add(names::RETRIES, Kind::Counter, vec![cluster()], counts.retries as f64);
             }
@@ -186,6 +189,9 @@ fn health(view: &ScrapeView<'_>, page: &mut Page) {
 fn process(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     let count = |page: &mut Page, name, labels, sum: u64| page.add(name, Kind::Counter, labels, sum as f64);
     let result = |word: &str| vec![("result", word.to_owned())];
+    for (word, sum) in lock(&metrics.lookups).iter() {
+        count(page, names::NAME_LOOKUPS, result(word), *sum);
+    }
     count(page, names::CONFIG_RELOADS, result("applied"), metrics.applied.load(Ordering::Relaxed));
     count(page, names::CONFIG_RELOADS, result("refused"), metrics.refused.load(Ordering::Relaxed));
     page.add(names::CONFIG_STALE, Kind::Gauge, vec![], flag(metrics.is_config_stale()));

@@ -39,6 +39,7 @@ pub(super) struct ClusterCounts {
     pub(super) attempts: BTreeMap<DestinationId, [u64; OutcomeClass::ALL.len()]>,
     /// By destination and how the connection ended.
     pub(super) stale: BTreeMap<(DestinationId, FailureKind), u64>,
+    pub(super) local_failures: u64,
     pub(super) retries: u64,
     pub(super) retry_denied: BTreeMap<&'static str, u64>,
 }
@@ -66,6 +67,11 @@ impl WorkerMetrics {
     /// A pooled connection had ended before any byte of an answer; `how`: closed or reset.
     pub fn stale_connection(&self, cluster: &ClusterId, destination: &DestinationId, how: FailureKind) {
         self.count(Some(cluster), |counts| *counts.stale.entry((destination.clone(), how)).or_default() += 1);
+    }
+
+    /// An attempt failed for want of something of our own.
+    pub fn local_failure(&self, cluster: &ClusterId) {
+        self.count(Some(cluster), |counts| counts.local_failures += 1);
     }
 
     /// One more attempt began in an exchange that had one before.

@@ -29,11 +29,11 @@ fn sim() -> (Sim, Connector<Sim, TableResolver>) {
 }
 
 fn plain(address: &str) -> Target<'_> {
-    Target { host: "x", port: 80, literal: Some(address.parse().unwrap()), tls: None }
+    Target { host: "x", port: 80, literal: Some(address.parse().unwrap()), tls: None, sources: &[] }
 }
 
 fn named(host: &str) -> Target<'_> {
-    Target { host, port: 80, literal: None, tls: None }
+    Target { host, port: 80, literal: None, tls: None, sources: &[] }
 }
 
 async fn kind(connector: &Connector<Sim, TableResolver>, target: Target<'_>, deadline: Timestamp) -> FailureKind {
@@ -172,7 +172,8 @@ async fn a_certificate_counts_by_its_authority_and_its_name() {
     let connector = Connector::new(Real::new(), TableResolver::default(), Tls::new());
     let deadline = connector.io().now() + Duration::from_secs(30);
     let ours = UpstreamTls { ca: Some(server.ca.clone()), ..UpstreamTls::default() };
-    let target = |host, tls| Target { host, port: server.address.port(), literal: Some(server.address), tls };
+    let target =
+        |host, tls| Target { host, port: server.address.port(), literal: Some(server.address), tls, sources: &[] };
 
     let mut stream = connector.connect(target("localhost", Some(&ours)), deadline).await.unwrap();
     let mut greeting = String::new();
@@ -203,7 +204,7 @@ async fn the_kernel_refuses_too() {
     let address = bound.local_addr().unwrap();
     drop(bound);
     let connector = Connector::new(io, TableResolver::new([("x", vec![IpAddr::from([127, 0, 0, 1])])]), Tls::new());
-    let target = Target { host: "x", port: address.port(), literal: None, tls: None };
+    let target = Target { host: "x", port: address.port(), literal: None, tls: None, sources: &[] };
     let error = connector.connect(target, io.now() + Duration::from_secs(30)).await.err().unwrap();
     assert_eq!((error.kind, error.address), (FailureKind::Refused, Some(address)));
 }

@@ -4,8 +4,9 @@ use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
 use model::retry::{NonIdempotent, RetryRules};
+use model::upstream::Family;
 
-use super::{Writer, bytes, destination, health, optional, quoted, span};
+use super::{Writer, bytes, destination, health, list, optional, quoted, span};
 use crate::check::facts;
 use crate::timespan;
 
@@ -57,6 +58,15 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
         UpstreamHost::Original => "original",
     };
     w.value("host", host.to_owned());
+    let family = match cluster.family {
+        Family::Auto => "auto",
+        Family::V4 => "v4",
+        Family::V6 => "v6",
+        Family::Both => "both",
+    };
+    w.value("family", family.to_owned());
+    let sources: Vec<_> = cluster.outbound.source_addresses.iter().map(ToString::to_string).collect();
+    w.value("source_addresses", list(sources.iter().map(String::as_str)));
     let metadata: Vec<_> =
         cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
     w.value("metadata", format!("{{{}}}", metadata.join(", ")));

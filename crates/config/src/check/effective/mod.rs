@@ -67,6 +67,12 @@ fn root(w: &mut Writer<'_>, config: &Config) {
         w.value("lead", timespan::format(config.drain.lead));
         w.value("grace", timespan::format(config.drain.grace));
     });
+    w.block("dns", |w| {
+        let servers: Vec<_> = config.dns.servers.iter().map(ToString::to_string).collect();
+        w.value("servers", list(servers.iter().map(String::as_str)));
+        w.value("min_ttl", timespan::format(config.dns.min_ttl));
+        w.value("max_ttl", timespan::format(config.dns.max_ttl));
+    });
     w.map("listeners", &config.listeners, |listener| listener.id.as_str(), listener::write);
     w.map("routes", &config.routes, |route| route.id.as_str(), route::write);
     w.map("clusters", &config.clusters, |cluster| cluster.id.as_str(), cluster::write);

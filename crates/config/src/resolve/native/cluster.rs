@@ -7,9 +7,9 @@ use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Ve
 use model::id::ClusterId;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
-use model::upstream::{Family, Outbound, UpstreamHttp};
+use model::upstream::UpstreamHttp;
 
-use super::{Context, active, affinity, destination, each, passive, retry};
+use super::{Context, active, affinity, destination, dns, each, passive, retry};
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
 use crate::resolve::{self, policy};
@@ -29,6 +29,8 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let tls = s.take(r, "tls").and_then(|f| f.section(r)).map(|section| tls(r, section));
     let hosts = [("destination", UpstreamHost::Destination), ("original", UpstreamHost::Original)];
     let host = s.take(r, "host").and_then(|f| f.word(r, &hosts)).unwrap_or_default();
+    let family = dns::family(r, &mut s);
+    let outbound = dns::outbound(r, &mut s);
     let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
     let destinations = each(r, &mut s, "destinations", destination::resolve);
     s.not_yet(
@@ -60,8 +62,8 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         tls: tls.unwrap_or_default(),
         host,
         http: UpstreamHttp::default(),
-        outbound: Outbound::default(),
-        family: Family::default(),
+        outbound,
+        family,
         metadata,
         destinations,
     })

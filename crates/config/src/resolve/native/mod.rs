@@ -5,6 +5,7 @@ pub mod affinity;
 mod cluster;
 pub mod control;
 mod destination;
+mod dns;
 mod entry;
 pub mod listener;
 mod listener_entry;
@@ -73,6 +74,9 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
     let trusted = s.take(r, "trusted_proxies").map(|field| networks(r, &field)).unwrap_or_default();
     if let Some(section) = s.take(r, "drain").and_then(|field| field.section(r)) {
         config.drain = drain(r, section);
+    }
+    if let Some(section) = s.take(r, "dns").and_then(|field| field.section(r)) {
+        config.dns = dns::resolve(r, section);
     }
     config.access_log =
         s.take_raw(r, "access_log", "access_log").map(|field| access_log(r, &field)).unwrap_or_default();
