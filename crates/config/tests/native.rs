@@ -12,6 +12,7 @@ use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
 use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::{RouteAction, Sticky};
+use model::upstream::UpstreamHttp;
 
 fn text(text: &str) -> Loaded {
     load("t.yaml", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None).unwrap_or_else(|r| panic!("{r}"))
@@ -135,6 +136,26 @@ fn under_nginx_the_default_passive_policy_is_nginxs() {
     assert_eq!(of(file, Some(Compat::Nginx)), nginx);
     assert_eq!(of(&file.replace("health_check", "compat: nginx, health_check"), None), nginx);
     assert_ne!(of(file, None), nginx);
+}
+
+#[test]
+fn versions_of_http_and_client_certificates_are_read() {
+    let one = |keys: &str| {
+        let text_of = format!("clusters: {{a: {{{keys}, destinations: {{d: {{address: 'https://h/'}}}}}}}}");
+        text(&text_of).config.clusters[0].clone()
+    };
+    for (written, http) in
+        [("1.1", UpstreamHttp::Http1), ("2", UpstreamHttp::Http2), ("2-or-1.1", UpstreamHttp::Http2OrHttp1)]
+    {
+        assert_eq!(one(&format!("http: {written}")).http, http);
+        let check = one(&format!("health_check: {{active: {{http: '{written}'}}}}")).health_check.active.unwrap();
+        assert_eq!(check.request.http, Some(http));
+    }
+    let files = one("tls: {certificate: c.pem, key: c.key}").tls.client_certificate.unwrap();
+    assert_eq!((files.certificate, files.key), ("c.pem".into(), "c.key".into()));
+    let check = one("health_check: {active: {kind: grpc, service: a.B}}").health_check.active.unwrap();
+    assert_eq!((check.kind, check.request.service.as_deref()), (ProbeKind::Grpc, Some("a.B")));
+    assert_eq!(one("timeouts: {http2_ping: 20s}").timeouts.http2_ping, Some(Duration::from_secs(20)));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use model::passive::PassivePolicy;
 use model::retry::RetryRules;
 use model::route::{CaseRule, RouteAction, ValueMode};
 use model::timeouts::{ClientLimits, Timeouts};
+use model::upstream::UpstreamHttp;
 
 fn read(text: &str) -> Loaded {
     load("appsettings.json", text.as_bytes(), FileKind::Auto, &PolicyNames::default(), None)
@@ -262,4 +263,36 @@ fn yaml_is_not_taken_for_yarp_and_yarp_not_for_yaml() {
     assert_eq!(read(&native.replace("clusters", "Clusters")).config.clusters[0].retry, RetryRules::off());
     let forced = load("x", native.as_bytes(), FileKind::Yarp, &PolicyNames::default(), None).unwrap();
     assert_eq!(forced.config.clusters[0].retry, RetryRules::off());
+}
+
+/// Rows P11 and P12: YARP probes with the request version and policy of the cluster; P11 differs here, HTTP/1.0 is not
+/// spoken towards destinations.
+#[test]
+fn request_version_and_policy_say_what_requests_and_probes_speak() {
+    let of = |request: &str| {
+        let text = format!(
+            r#"{{"Clusters": {{"c": {{"HttpRequest": {request}, "HealthCheck": {{"Active": {{"Enabled": true}}}}}}}}}}"#
+        );
+        let loaded = read(&text);
+        let cluster = &loaded.config.clusters[0];
+        let probes = cluster.health_check.active.as_ref().unwrap().http(cluster.http);
+        assert_eq!(probes, cluster.http, "probes speak what requests do");
+        (cluster.http, loaded.warnings.iter().any(|w| w.message.contains("is used towards destinations")))
+    };
+    use UpstreamHttp::{Http1, Http2, Http2OrHttp1};
+    for (version, lower, higher, exact, warns) in [
+        (r#""1.0""#, Http1, Http2OrHttp1, Http1, [true, true, true]),
+        (r#""1.1""#, Http1, Http2OrHttp1, Http1, [false; 3]),
+        (r#""2""#, Http2OrHttp1, Http2, Http2, [false; 3]),
+        ("2", Http2OrHttp1, Http2, Http2, [false; 3]),
+        ("null", Http2OrHttp1, Http2, Http2, [false; 3]),
+        (r#""3.0""#, Http2OrHttp1, Http2, Http2, [false, true, true]),
+    ] {
+        let policies = ["RequestVersionOrLower", "RequestVersionOrHigher", "RequestVersionExact"];
+        for ((policy, http), warns) in policies.into_iter().zip([lower, higher, exact]).zip(warns) {
+            let found = of(&format!(r#"{{"Version": {version}, "VersionPolicy": "{policy}"}}"#));
+            assert_eq!(found, (http, warns), "{version} {policy}");
+        }
+    }
+    assert_eq!(of("{}"), (Http2OrHttp1, false));
 }

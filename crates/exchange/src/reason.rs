@@ -45,6 +45,8 @@ pub enum Reason {
     ConnectionReset,
     /// A reused connection broke and the request may not be repeated: 502.
     ReusedConnectionReset,
+    /// HTTP/2: the destination did not process the request and it could not be sent again: 502.
+    Unprocessed,
     /// No head in time (idle or per-try): 504.
     ResponseTimeout,
     /// Not HTTP: 502.
@@ -86,6 +88,7 @@ impl Reason {
             FailureKind::ClientGone => Self::ClientGone,
             FailureKind::ClientBody => Self::ClientBody,
             FailureKind::Deadline => Self::Deadline,
+            FailureKind::Unprocessed => Self::Unprocessed,
         }
     }
 
@@ -106,6 +109,7 @@ impl Reason {
             | Self::Tls
             | Self::ConnectionReset
             | Self::ReusedConnectionReset
+            | Self::Unprocessed
             | Self::ProtocolError
             | Self::HeadTooLarge => 502,
             Self::NoCluster | Self::NoneAvailable | Self::AffinityLost | Self::Local => 503,
@@ -127,7 +131,7 @@ impl Reason {
             Self::Unreachable => "destination_ip_unroutable",
             Self::ConnectTimeout => "connection_timeout",
             Self::Tls => "tls_protocol_error",
-            Self::ConnectionReset | Self::ReusedConnectionReset => "connection_terminated",
+            Self::ConnectionReset | Self::ReusedConnectionReset | Self::Unprocessed => "connection_terminated",
             Self::ResponseTimeout | Self::Deadline => "http_response_timeout",
             Self::ProtocolError => "http_protocol_error",
             Self::HeadTooLarge => "http_response_header_section_size",
@@ -157,6 +161,7 @@ impl Reason {
             Self::Tls => "tls-failed",
             Self::ConnectionReset => "connection-reset",
             Self::ReusedConnectionReset => "reused-connection-reset",
+            Self::Unprocessed => "not-processed",
             Self::ResponseTimeout => "response-timeout",
             Self::ProtocolError => "not-http",
             Self::HeadTooLarge => "response-head-too-large",

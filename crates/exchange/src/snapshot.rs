@@ -14,6 +14,7 @@ use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot}
 use model::retry::RetryRules;
 use model::route::{Route, RouteAction};
 use model::timeouts::Timeouts;
+use model::upstream::UpstreamHttp;
 use model::view::HealthView;
 
 use crate::access::AccessRules;
@@ -123,6 +124,8 @@ pub struct ClusterView {
     pub timeouts: Timeouts,
     /// What Host destinations see.
     pub host: UpstreamHost,
+    /// The HTTP that destinations are spoken to in; what ALPN decides only where some of them speak TLS.
+    pub http: UpstreamHttp,
     /// Whether some policy wants every outcome as an event of its own.
     pub needs: Needs,
     /// The cluster's place among the board's retry budgets; kept while its id stays.

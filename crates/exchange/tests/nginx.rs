@@ -374,6 +374,8 @@ fn active(interval: Duration) -> ActiveCheck {
             headers: vec![],
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         },
     }

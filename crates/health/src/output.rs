@@ -9,7 +9,7 @@ use model::cluster::UpstreamTls;
 use model::event::Event;
 use model::id::{DestinationKey, Slot};
 use model::time::Timestamp;
-use model::upstream::Outbound;
+use model::upstream::{Outbound, UpstreamHttp};
 use serde::{Deserialize, Serialize};
 
 /// One effect.
@@ -44,8 +44,10 @@ pub struct ProbeOrder {
     pub destination: DestinationKey,
     /// When it starts; its timeout counts from here.
     pub at: Timestamp,
-    /// HTTP or TCP.
+    /// HTTP, TCP or gRPC.
     pub kind: ProbeKind,
+    /// The HTTP that is spoken: the check's own, else the cluster's; always HTTP/2 for `grpc`.
+    pub http: UpstreamHttp,
     /// The destination's `health`, else its `address`; path and query of `request` are appended to its path.
     pub base: Url,
     /// The destination's Host, when it has one. `request.host` goes before it; without both it is `base`'s authority.

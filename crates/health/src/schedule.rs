@@ -97,6 +97,7 @@ fn start(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
         destination: destination.key.clone(),
         at: now,
         kind: check.kind,
+        http: check.http(cluster.config.http),
         base: destination.config.health.clone().unwrap_or_else(|| destination.config.address.clone()),
         host: destination.config.host.clone(),
         timeout: check.timeout,

@@ -75,6 +75,7 @@ pub(crate) fn count_failure(counter: &mut Counter, failure: Option<FailureKind>)
             | FailureKind::Local
             | FailureKind::ClientGone
             | FailureKind::ClientBody
+            | FailureKind::Unprocessed
             | FailureKind::Cancelled,
         ) => &mut counter.tcp_failure,
     };

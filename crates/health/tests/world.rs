@@ -344,6 +344,8 @@ pub fn probed() -> ActiveCheck {
             headers: Vec::new(),
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         },
     }

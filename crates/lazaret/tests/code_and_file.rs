@@ -191,6 +191,8 @@ fn cluster(second: Duration) -> ClusterConfig {
                 confirm_interval: Some(second / 2),
                 start: Some("eligible".to_owned()),
                 round: Some("cluster".to_owned()),
+                http: Some("2".to_owned()),
+                service: None,
                 method: Some("HEAD".to_owned()),
                 path: Some("/health".to_owned()),
                 query: Some("?deep=1".to_owned()),
@@ -232,15 +234,19 @@ fn cluster(second: Duration) -> ClusterConfig {
             idle: Some(40 * second),
             pool_idle: Some(10 * second),
             pool_size: Some(8),
+            http2_ping: Some(15 * second),
         }),
         tls: Some(TlsConfig {
             ca: Some("/etc/ca.pem".to_owned()),
             server_name: Some("s.test".to_owned()),
             verify: Some("full".to_owned()),
+            certificate: Some("/etc/c.pem".to_owned()),
+            key: Some("/etc/c.key".to_owned()),
         }),
         host: Some("original".to_owned()),
         family: Some("both".to_owned()),
         source_addresses: vec!["10.0.0.7".to_owned()],
+        http: Some("2-or-1.1".to_owned()),
         metadata: [("team".to_owned(), "blue".to_owned())].into(),
         destinations: vec![DestinationConfig {
             health: Some("http://10.0.0.11:8001/".to_owned()),
@@ -301,6 +307,7 @@ clusters:
         confirm_interval: 500ms
         start: eligible
         round: cluster
+        http: "2"
         method: HEAD
         path: /health
         query: "?deep=1"
@@ -321,11 +328,12 @@ clusters:
       client_timeout: 20s
       network_margin: 20%
       idempotency_key: trusted
-    timeouts: {connect: 2s, idle: 40s, pool_idle: 10s, pool_size: 8}
-    tls: {ca: /etc/ca.pem, server_name: s.test, verify: full}
+    timeouts: {connect: 2s, idle: 40s, pool_idle: 10s, pool_size: 8, http2_ping: 15s}
+    tls: {ca: /etc/ca.pem, server_name: s.test, verify: full, certificate: /etc/c.pem, key: /etc/c.key}
     host: original
     family: both
     source_addresses: [10.0.0.7]
+    http: 2-or-1.1
     metadata: {team: blue}
     destinations:
       app1:

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::PolicyName;
+use crate::upstream::UpstreamHttp;
 
 /// The active check of a cluster. Present means on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +30,17 @@ pub struct ActiveCheck {
     pub request: ProbeRequest,
 }
 
-/// Kinds of probes. `grpc` comes with HTTP/2.
+impl ActiveCheck {
+    /// The HTTP that probes speak: the check's own, else the cluster's; always HTTP/2 for `grpc`.
+    pub fn http(&self, cluster: UpstreamHttp) -> UpstreamHttp {
+        match self.kind {
+            ProbeKind::Grpc => UpstreamHttp::Http2,
+            ProbeKind::Http | ProbeKind::Tcp => self.request.http.unwrap_or(cluster),
+        }
+    }
+}
+
+/// Kinds of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeKind {
@@ -37,6 +48,8 @@ pub enum ProbeKind {
     Http,
     /// A TCP connection that comes up (and its TLS handshake when the URL says https).
     Tcp,
+    /// A call of `grpc.health.v1.Health/Check` over HTTP/2.
+    Grpc,
 }
 
 /// What a destination does before its first judged probe.
@@ -76,6 +89,10 @@ pub struct ProbeRequest {
     pub expect_statuses: Vec<StatusRange>,
     /// Text that the body's first 64 KiB must contain.
     pub expect_body: Option<String>,
+    /// The HTTP that is spoken, in place of the cluster's. `grpc` probes speak HTTP/2 whatever stands here.
+    pub http: Option<UpstreamHttp>,
+    /// The service that a `grpc` probe asks for; empty or `None`: the server as a whole.
+    pub service: Option<String>,
     /// Passed probes in a row until an Unhealthy destination is Healthy again; 1 or more.
     pub healthy_threshold: u32,
 }

@@ -11,6 +11,7 @@
 //! | reset, closed or garbage before a complete head; request body refused by the destination | AppFail |
 //! | body broke off or stood still after the head | Cut |
 //! | a reused connection ended without a byte | Neutral |
+//! | the destination said that it did not process the request (HTTP/2) | Neutral |
 //! | client gone, client's body at fault, our own limit, no descriptor or port | Neutral |
 //!
 //! Source: docs/outcomes.md, which a test compares row by row.
@@ -59,6 +60,7 @@ fn failure_class(failure: FailureKind, end: &AttemptEnd) -> OutcomeClass {
         | FailureKind::Local
         | FailureKind::ClientGone
         | FailureKind::ClientBody
+        | FailureKind::Unprocessed
         | FailureKind::Cancelled => OutcomeClass::Neutral,
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::active::ActiveCheck;
+use crate::address::Scheme;
 use crate::affinity::SessionAffinity;
 use crate::available::AvailablePolicy;
 use crate::balancing::LoadBalancing;
@@ -48,6 +49,17 @@ pub struct Cluster {
     pub metadata: BTreeMap<String, String>,
     /// The servers, in the order of the file.
     pub destinations: Vec<Destination>,
+}
+
+impl Cluster {
+    /// The HTTP that traffic speaks: what ALPN would decide is HTTP/1.1 where no destination speaks TLS.
+    pub fn traffic_http(&self) -> UpstreamHttp {
+        let has_tls = self.destinations.iter().any(|destination| destination.address.scheme == Scheme::Https);
+        match self.http {
+            UpstreamHttp::Http2OrHttp1 if !has_tls => UpstreamHttp::Http1,
+            UpstreamHttp::Http1 | UpstreamHttp::Http2 | UpstreamHttp::Http2OrHttp1 => self.http,
+        }
+    }
 }
 
 /// The checks of a cluster.

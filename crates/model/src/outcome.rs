@@ -100,11 +100,14 @@ pub enum FailureKind {
     Deadline,
     /// A probe was called off before it came to anything.
     Cancelled,
+    /// HTTP/2: the destination said that it did not process the request (REFUSED_STREAM, or a GOAWAY that leaves the
+    /// stream out; RFC 9113 8.7). Neutral: it is busy or on its way out, not broken.
+    Unprocessed,
 }
 
 impl FailureKind {
     /// All kinds, in order of their codes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Dns,
         Self::Refused,
         Self::Unreachable,
@@ -125,6 +128,7 @@ impl FailureKind {
         Self::ClientBody,
         Self::Deadline,
         Self::Cancelled,
+        Self::Unprocessed,
     ];
 
     /// Snake-case word.
@@ -150,6 +154,7 @@ impl FailureKind {
             Self::ClientBody => "client_body",
             Self::Deadline => "deadline",
             Self::Cancelled => "cancelled",
+            Self::Unprocessed => "unprocessed",
         }
     }
 

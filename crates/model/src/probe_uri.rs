@@ -99,6 +99,8 @@ mod tests {
             headers: Vec::new(),
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         }
     }

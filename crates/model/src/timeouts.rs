@@ -18,6 +18,9 @@ pub struct Timeouts {
     pub pool_idle: Duration,
     /// Pooled connections kept per worker and destination; `None`: no cap.
     pub pool_size: Option<u32>,
+    /// While exchanges wait on an HTTP/2 connection to a destination: a PING after so long without a byte from it, the
+    /// connection's end after as long again; `None`: never. Some gRPC servers close a connection for it.
+    pub http2_ping: Option<Duration>,
 }
 
 impl Timeouts {
@@ -28,6 +31,7 @@ impl Timeouts {
         tunnel_idle: Duration::from_secs(3600),
         pool_idle: Duration::from_secs(30),
         pool_size: Some(64),
+        http2_ping: None,
     };
     /// Defaults of a YARP file.
     pub const YARP: Self = Self {
@@ -36,6 +40,7 @@ impl Timeouts {
         tunnel_idle: Duration::from_secs(100),
         pool_idle: Duration::from_secs(60),
         pool_size: None,
+        http2_ping: None,
     };
 }
 

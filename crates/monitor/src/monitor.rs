@@ -17,6 +17,7 @@ use model::cluster::Cluster;
 use model::config::Config;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
+use model::upstream::UpstreamHttp;
 use retry::Trends;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
@@ -402,8 +403,9 @@ fn not_sent(ticket: Ticket) -> Input {
 /// Makes the TLS settings of all clusters with https destinations ready. A platform without roots is no reason to
 /// refuse: what does not need them goes on working, what does fails with that reason.
 pub fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
-    for cluster in config.clusters.iter().filter(|cluster| uses_tls(cluster)) {
-        match tls.prepare(&cluster.tls) {
+    let needed = config.clusters.iter().filter(|cluster| uses_tls(cluster));
+    for (cluster, http) in needed.flat_map(|cluster| versions(cluster).map(move |http| (cluster, http))) {
+        match tls.prepare(&cluster.tls, http) {
             Ok(()) => {}
             Err(error @ TlsError::Platform(_)) => {
                 tracing::warn!(target: "monitor", cluster = cluster.id.as_str(), %error, "destinations over https cannot be verified");
@@ -412,6 +414,12 @@ pub fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
         }
     }
     Ok(())
+}
+
+/// What traffic speaks, and what probes do when that is another one.
+fn versions(cluster: &Cluster) -> impl Iterator<Item = UpstreamHttp> {
+    let probes = cluster.health_check.active.as_ref().map(|check| check.http(cluster.http));
+    std::iter::once(cluster.http).chain(probes.filter(|probes| *probes != cluster.http))
 }
 
 fn uses_tls(cluster: &Cluster) -> bool {

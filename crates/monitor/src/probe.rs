@@ -8,7 +8,9 @@
 //!   start ──> waits for one of FRESH ──> runs ──1 s──> hands it on, takes one of HANGING ──> ends by its timeout
 //! ```
 
+mod grpc;
 mod http;
+mod http2;
 mod message;
 mod tcp;
 
@@ -205,6 +207,7 @@ impl<I: Io, R: Resolve> Kit<I, R> {
         }
         match order.kind {
             ProbeKind::Tcp => tcp::probe(&self.connector, order, deadline).await,
+            ProbeKind::Grpc => grpc::probe(&self.connector, order, deadline).await,
             ProbeKind::Http => {
                 let message = self.builder.build(order);
                 match &self.sender {

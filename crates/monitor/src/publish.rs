@@ -154,6 +154,7 @@ fn cluster_view(
         retry: cluster.retry.clone(),
         timeouts: cluster.timeouts,
         host: cluster.host,
+        http: cluster.traffic_http(),
         needs,
         budget,
     }

@@ -7,13 +7,12 @@ use std::task::{Context, Poll};
 use board::InFlight;
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
 use io::Io;
-use model::address::Scheme;
-use model::cluster::UpstreamTls;
 use model::id::Slot;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
+use model::upstream::UpstreamHttp;
 use upstream::pool::Keep;
-use upstream::{Resolve, Stream, Target};
+use upstream::{Key, Resolve, Stream};
 
 use crate::client::{Client, poll_send};
 use crate::local::Local;
@@ -92,11 +91,18 @@ impl<S: ::io::Stream> Leg<S> {
     }
 }
 
-/// TLS settings of a destination's connections; `None`: plain.
-pub(crate) fn tls_of<'a>(cluster: &'a ClusterView, destination: &DestinationView) -> Option<&'a UpstreamTls> {
-    match destination.address.scheme {
-        Scheme::Http => None,
-        Scheme::Https => Some(&cluster.config.tls),
+/// What a destination's HTTP/1.1 connections have in common.
+pub(crate) fn key_of<'a>(cluster: &'a ClusterView, destination: &'a DestinationView) -> Key<'a> {
+    Key {
+        slot: destination.slot,
+        address: &destination.address,
+        literal: match &destination.endpoint {
+            Endpoint::Address(address) => Some(*address),
+            Endpoint::Name(..) => None,
+        },
+        tls: &cluster.config.tls,
+        http: UpstreamHttp::Http1,
+        outbound: &cluster.config.outbound,
     }
 }
 
@@ -107,7 +113,7 @@ pub(crate) fn pooled<I: Io, R>(
     destination: &DestinationView,
     now: Timestamp,
 ) -> Option<Leg<I::Stream>> {
-    let stream = local.pool.borrow_mut().take(destination.slot, tls_of(cluster, destination), now)?;
+    let stream = local.pool.borrow_mut().take(&key_of(cluster, destination), now)?;
     Some(leg(local, stream, Origin::Reused, destination.slot))
 }
 
@@ -137,13 +143,7 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
     now: Timestamp,
     mut stop: impl FnMut(&mut Context<'_>) -> Poll<NoLeg>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
-    let literal = match &destination.endpoint {
-        Endpoint::Address(address) => Some(*address),
-        Endpoint::Name(..) => None,
-    };
-    let url = &destination.address;
-    let sources = &cluster.config.outbound.source_addresses;
-    let target = Target { host: &url.host, port: url.port, literal, tls: tls_of(cluster, destination), sources };
+    let target = key_of(cluster, destination).target();
     let in_flight = local.board.start(destination.slot);
     let mut connecting = pin!(local.connector.connect(target, now + cluster.timeouts.connect));
     poll_fn(|context| {
@@ -173,7 +173,7 @@ pub(crate) fn keep<I: Io, R>(
     now: Timestamp,
 ) {
     let keep = Keep { idle: cluster.timeouts.pool_idle, most: cluster.timeouts.pool_size, announced };
-    local.pool.borrow_mut().put(destination.slot, tls_of(cluster, destination), leg.stream, keep, now);
+    local.pool.borrow_mut().put(&key_of(cluster, destination), leg.stream, keep, now);
 }
 
 fn leg<I: Io, R>(local: &Local<I, R>, stream: Stream<I::Stream>, origin: Origin, slot: Slot) -> Leg<I::Stream> {

@@ -3,6 +3,7 @@
 //! | state at the end | who is sent again | where | cost |
 //! |---|---|---|---|
 //! | S0 nothing was sent | every method, every body | next destination | 0.25 |
+//! | S0 HTTP/2: sent, and not processed by its own word | every method, every body, once an exchange (then as S0) | same destination, fresh connection | free, no attempt |
 //! | S1 a reused connection ended without a byte | idempotent methods, once an exchange | same destination, fresh connection | free, no attempt |
 //! | S2 sent, no complete head | GET HEAD OPTIONS TRACE (after one timeout at most); PUT DELETE when the connection ended without a response byte | next | 1, timeouts 2 |
 //! | S3 head with a listed status, nothing forwarded | GET HEAD OPTIONS TRACE | next | 1 |
@@ -55,7 +56,7 @@ pub struct Walk {
     pub peers: u32,
     /// Retries after a timeout so far.
     pub timeouts: u8,
-    /// The free resend after a stale connection was used.
+    /// The free resend (after a stale connection, or a request that was not processed) was used.
     pub is_stale_used: bool,
     /// Whether the body can be sent again.
     pub replay: Replay,
@@ -160,6 +161,9 @@ pub fn decide(rules: &RetryRules, compat: Compat, request: &Repeatable, end: &At
     if end.progress == Progress::StaleReuse && !walk.is_stale_used {
         return stale(rules, request, walk);
     }
+    if end.failure == Some(FailureKind::Unprocessed) && end.progress == Progress::NotSent && !walk.is_stale_used {
+        return unprocessed(walk);
+    }
     match compat {
         Compat::Nginx => nginx::decide(rules, request, end, walk, condition),
         Compat::None | Compat::Yarp => native(rules, request, end, walk, condition),
@@ -181,6 +185,18 @@ fn stale(rules: &RetryRules, request: &Repeatable, walk: &Walk) -> Verdict {
         return Verdict::Denied(RetryDenied::Deadline);
     }
     Verdict::Retry { state: EndState::StaleReuse, target: Target::SameFresh, cost: Cost::FREE }
+}
+
+/// The destination itself said that it did not take the request, over a connection that it closes or has no room on. Works
+/// with retry off, too, and for every method (RFC 9113 8.7).
+fn unprocessed(walk: &Walk) -> Verdict {
+    if walk.replay == Replay::Lost {
+        return Verdict::Denied(RetryDenied::Body);
+    }
+    if !has_time(walk) {
+        return Verdict::Denied(RetryDenied::Deadline);
+    }
+    Verdict::Retry { state: EndState::Unsent, target: Target::SameFresh, cost: Cost::FREE }
 }
 
 fn native(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, walk: &Walk, condition: Condition) -> Verdict {
@@ -287,7 +303,8 @@ fn condition_of(end: &AttemptEnd) -> Condition {
         | FailureKind::Tls
         | FailureKind::Reset
         | FailureKind::Closed
-        | FailureKind::RequestBody => Condition::Error,
+        | FailureKind::RequestBody
+        | FailureKind::Unprocessed => Condition::Error,
         FailureKind::ConnectTimeout | FailureKind::HeadTimeout => Condition::Timeout,
         FailureKind::Protocol => Condition::InvalidHeader,
         FailureKind::HeadTooLarge

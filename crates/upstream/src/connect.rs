@@ -15,6 +15,8 @@ use model::address::{Scheme, Url};
 use model::cluster::UpstreamTls;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
+use model::tls::Alpn;
+use model::upstream::UpstreamHttp;
 use tokio::time::timeout_at;
 
 use crate::resolve::Resolve;
@@ -45,16 +47,18 @@ pub struct Target<'a> {
     pub tls: Option<&'a UpstreamTls>,
     /// Own addresses to connect from, in turn; without one of the destination's family the system chooses.
     pub sources: &'a [IpAddr],
+    /// What is spoken: offered by ALPN, and for HTTP/2 alone required.
+    pub http: UpstreamHttp,
 }
 
 impl<'a> Target<'a> {
     /// Where `url` points; `tls` counts when it is https.
-    pub fn of(url: &'a Url, tls: &'a UpstreamTls, sources: &'a [IpAddr]) -> Self {
+    pub fn of(url: &'a Url, tls: &'a UpstreamTls, http: UpstreamHttp, sources: &'a [IpAddr]) -> Self {
         let tls = match url.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(tls),
         };
-        Self { host: &url.host, port: url.port, literal: url.literal(), tls, sources }
+        Self { host: &url.host, port: url.port, literal: url.literal(), tls, http, sources }
     }
 }
 
@@ -178,13 +182,20 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         settings: &UpstreamTls,
         deadline: Timestamp,
     ) -> Result<Stream<I::Stream>, ConnectError> {
-        let refused = |source| ConnectError { kind: FailureKind::Tls, address: Some(address), source };
-        let client = self.tls.client(settings, target.host).map_err(|error| refused(io::Error::other(error)))?;
-        match timeout_at(self.io.instant(deadline), client.handshake(stream)).await {
-            Ok(Ok(stream)) => Ok(Stream::Tls(Box::new(stream))),
-            Ok(Err(source)) => Err(refused(source)),
-            Err(_) => Err(timed_out(address, "no end of the TLS handshake in time")),
+        let refused = |source| ConnectError { kind: tls_failure(&source), address: Some(address), source };
+        let client = self.tls.client(settings, target.http, target.host);
+        let client = client.map_err(|error| refused(io::Error::other(error)))?;
+        let stream = match timeout_at(self.io.instant(deadline), client.handshake(stream)).await {
+            Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
+            Ok(Err(source)) => return Err(refused(source)),
+            Err(_) => return Err(timed_out(address, "no end of the TLS handshake in time")),
+        };
+        // A server that knows no ALPN at all says nothing about it: then it does not speak HTTP/2 either (RFC 9113 3.2).
+        if target.http == UpstreamHttp::Http2 && stream.alpn() != Some(Alpn::Http2) {
+            let source = io::Error::other("the destination did not choose h2 by ALPN");
+            return Err(ConnectError { kind: FailureKind::Protocol, address: Some(address), source });
         }
+        Ok(stream)
     }
 }
 
@@ -193,6 +204,18 @@ fn timed_out(address: SocketAddr, text: &'static str) -> ConnectError {
         kind: FailureKind::ConnectTimeout,
         address: Some(address),
         source: io::Error::new(io::ErrorKind::TimedOut, text),
+    }
+}
+
+/// The reason behind a failed handshake. A server that speaks none of the protocols that were offered has TLS right.
+fn tls_failure(error: &io::Error) -> FailureKind {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(
+            rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)
+            | rustls::Error::NoApplicationProtocol,
+        ) => FailureKind::Protocol,
+        Some(_) | None => FailureKind::Tls,
     }
 }
 

@@ -5,18 +5,18 @@
 //! already, by a read that nobody is woken for: no system call, no task per idle connection. A connection on which
 //! anything can be read while it is idle (its end, an error, bytes nobody asked for) is never used again.
 //!
-//! A destination's connections are told apart by its slot and its TLS settings: under other settings those made before
-//! are closed (a connection made without verification must not serve a cluster that verifies).
+//! A destination's connections are told apart by their [`Key`]: under other settings those made before are closed.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use model::cluster::UpstreamTls;
 use model::id::Slot;
 use model::time::Timestamp;
 use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::key::{Key, OwnedKey};
 
 /// Idle connections of one worker, by destination.
 pub struct Pool<S> {
@@ -36,7 +36,8 @@ pub struct Keep {
 }
 
 struct Stack<S> {
-    tls: Option<UpstreamTls>,
+    /// Whose they are; `None`: nobody's yet.
+    key: Option<OwnedKey>,
     /// The newest at the back.
     idle: VecDeque<Idle<S>>,
 }
@@ -68,11 +69,10 @@ impl<S: AsyncRead + Unpin> Pool<S> {
         self.len == 0
     }
 
-    /// The connection that was used last and is still good. `tls`: the settings it must have been made with; `None` for
-    /// plain ones.
-    pub fn take(&mut self, slot: Slot, tls: Option<&UpstreamTls>, now: Timestamp) -> Option<S> {
-        let stack = self.stacks.get_mut(slot.index())?;
-        if stack.tls.as_ref() != tls {
+    /// The connection that was used last and is still good.
+    pub fn take(&mut self, key: &Key<'_>, now: Timestamp) -> Option<S> {
+        let stack = self.stacks.get_mut(key.slot.index())?;
+        if !stack.fits(key) {
             self.len -= stack.idle.len();
             stack.idle.clear();
             return None;
@@ -87,20 +87,21 @@ impl<S: AsyncRead + Unpin> Pool<S> {
     }
 
     /// Keeps a connection whose last response was read to its end and no byte further.
-    pub fn put(&mut self, slot: Slot, tls: Option<&UpstreamTls>, stream: S, keep: Keep, now: Timestamp) {
+    pub fn put(&mut self, key: &Key<'_>, stream: S, keep: Keep, now: Timestamp) {
+        let slot = key.slot;
         let announced = keep.announced.map_or(Duration::MAX, |timeout| timeout.saturating_sub(EARLIER));
         let span = keep.idle.min(announced);
         if span.is_zero() || keep.most == Some(0) {
             return;
         }
         if self.stacks.len() <= slot.index() {
-            self.stacks.resize_with(slot.index() + 1, || Stack { tls: None, idle: VecDeque::new() });
+            self.stacks.resize_with(slot.index() + 1, || Stack { key: None, idle: VecDeque::new() });
         }
         let Some(stack) = self.stacks.get_mut(slot.index()) else { return };
-        if stack.tls.as_ref() != tls {
+        if !stack.fits(key) {
             self.len -= stack.idle.len();
             stack.idle.clear();
-            stack.tls = tls.cloned();
+            stack.key = Some(key.owned());
         }
         if keep.most.is_some_and(|most| stack.idle.len() >= most as usize) && stack.idle.pop_front().is_some() {
             self.len -= 1;
@@ -135,6 +136,13 @@ impl<S: AsyncRead + Unpin> Pool<S> {
     }
 }
 
+impl<S> Stack<S> {
+    #[inline]
+    fn fits(&self, key: &Key<'_>) -> bool {
+        self.key.as_ref().is_some_and(|kept| kept.fits(key))
+    }
+}
+
 /// Whether nothing can be read.
 fn is_quiet<S: AsyncRead + Unpin>(stream: &mut S) -> bool {
     let mut byte = [0; 1];
@@ -149,10 +157,25 @@ const EARLIER: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::sync::LazyLock;
+
+    use model::address::Url;
+    use model::cluster::UpstreamTls;
+    use model::upstream::{Outbound, UpstreamHttp};
+
     use super::*;
     use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
     const KEEP: Keep = Keep { idle: Duration::from_secs(30), most: Some(2), announced: None };
+
+    static ADDRESS: LazyLock<Url> = LazyLock::new(|| Url::parse("http://a.test/").unwrap());
+    static TLS: LazyLock<UpstreamTls> = LazyLock::new(UpstreamTls::default);
+    static OUTBOUND: LazyLock<Outbound> = LazyLock::new(Outbound::default);
+
+    fn key(slot: u32) -> Key<'static> {
+        let http = UpstreamHttp::Http1;
+        Key { slot: Slot(slot), address: &ADDRESS, literal: None, tls: &TLS, http, outbound: &OUTBOUND }
+    }
 
     fn at(seconds: u64) -> Timestamp {
         Timestamp::from_secs(seconds)
@@ -162,7 +185,7 @@ mod tests {
         let mut pool = Pool::new();
         let others = (0..count).map(|_| {
             let (ours, theirs) = duplex(64);
-            pool.put(Slot(3), None, ours, keep, at(0));
+            pool.put(&key(3), ours, keep, at(0));
             theirs
         });
         let others = others.collect();
@@ -173,12 +196,12 @@ mod tests {
     async fn the_newest_comes_first_and_the_oldest_goes_beyond_the_cap() {
         let (mut pool, mut others) = pool_of(3, KEEP);
         assert_eq!(pool.len(), 2);
-        let mut newest = pool.take(Slot(3), None, at(1)).unwrap();
+        let mut newest = pool.take(&key(3), at(1)).unwrap();
         newest.write_all(b"x").await.unwrap();
         let mut seen = [0; 1];
         tokio::io::AsyncReadExt::read_exact(&mut others[2], &mut seen).await.unwrap();
         assert_eq!(others[0].write_all(b"x").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
-        assert!(pool.take(Slot(4), None, at(1)).is_none());
+        assert!(pool.take(&key(4), at(1)).is_none());
     }
 
     #[tokio::test]
@@ -186,7 +209,7 @@ mod tests {
         let (mut pool, mut others) = pool_of(2, KEEP);
         others[1].write_all(b"HTTP/1.1 408 x\r\n").await.ok();
         drop(others.remove(0));
-        assert!(pool.take(Slot(3), None, at(1)).is_none());
+        assert!(pool.take(&key(3), at(1)).is_none());
         assert!(pool.is_empty());
     }
 
@@ -195,17 +218,17 @@ mod tests {
         let keep = Keep { announced: Some(Duration::from_secs(5)), ..KEEP };
         for (now, is_there) in [(3, true), (4, false)] {
             let (mut pool, _others) = pool_of(1, keep);
-            assert_eq!(pool.take(Slot(3), None, at(now)).is_some(), is_there, "{now}");
+            assert_eq!(pool.take(&key(3), at(now)).is_some(), is_there, "{now}");
         }
         let (pool, _others) = pool_of(1, Keep { announced: Some(Duration::from_secs(1)), ..KEEP });
         assert!(pool.is_empty());
     }
 
     #[tokio::test]
-    async fn other_tls_settings_never_share_a_connection() {
+    async fn another_destination_in_the_same_slot_never_gets_a_connection_made_before() {
         let (mut pool, _others) = pool_of(1, KEEP);
-        let settings = UpstreamTls::default();
-        assert!(pool.take(Slot(3), Some(&settings), at(1)).is_none());
+        let other = Url::parse("http://b.test/").unwrap();
+        assert!(pool.take(&Key { address: &other, ..key(3) }, at(1)).is_none());
         assert!(pool.is_empty());
     }
 
@@ -215,7 +238,7 @@ mod tests {
         pool.retain(|slot| slot == Slot(3));
         assert_eq!(pool.len(), 2);
         pool.retain(|_| false);
-        assert!(pool.is_empty() && pool.take(Slot(3), None, at(1)).is_none());
+        assert!(pool.is_empty() && pool.take(&key(3), at(1)).is_none());
         assert_eq!(others[0].write_all(b"x").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
     }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use model::tls::Alpn;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
@@ -25,6 +26,15 @@ impl<S> Stream<S> {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
         }
+    }
+}
+
+impl<S: ::io::Stream> Stream<S> {
+    /// What ALPN chose; `None`: nothing, or there is no TLS.
+    pub fn alpn(&self) -> Option<Alpn> {
+        let Self::Tls(stream) = self else { return None };
+        let chosen = stream.get_ref().1.alpn_protocol()?;
+        [Alpn::Http2, Alpn::Http11].into_iter().find(|known| known.as_str().as_bytes() == chosen)
     }
 }
 

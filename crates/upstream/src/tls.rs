@@ -1,22 +1,26 @@
-//! TLS towards destinations: rustls with aws-lc-rs, HTTP/1.1 by ALPN, TLS 1.2 and 1.3.
+//! TLS towards destinations: rustls with aws-lc-rs, TLS 1.2 and 1.3, the version of HTTP by ALPN (RFC 7301).
 //!
 //! Certificates are verified by the platform's roots, by the authorities of a `ca` file in their place, or not at all
-//! (`dangerous`). Settings that are equal share one client configuration, and with it the tickets of past sessions.
+//! (`dangerous`). Settings that are equal share one client configuration, and with it the tickets of past sessions: so a
+//! session that was begun without verification, under another certificate of ours or for another protocol is never
+//! resumed by a cluster that asks for more.
 
 mod dangerous;
+mod files;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::cluster::{UpstreamTls, Verify};
+use model::tls::{Alpn, CertificateFiles};
+use model::upstream::UpstreamHttp;
+use rustls::ClientConfig;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use rustls_platform_verifier::Verifier as PlatformVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -26,10 +30,18 @@ use tokio_rustls::client::TlsStream;
 #[derive(Clone)]
 pub struct Tls {
     provider: Arc<CryptoProvider>,
-    known: Arc<Mutex<HashMap<Trust, Known>>>,
+    known: Arc<Mutex<HashMap<Profile, Known>>>,
 }
 
 /// What tells one client configuration from another; `server_name` is a matter of each connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Profile {
+    trust: Trust,
+    client_certificate: Option<CertificateFiles>,
+    http: UpstreamHttp,
+}
+
+/// Who vouches for a destination.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
     Platform,
@@ -38,23 +50,33 @@ enum Trust {
 }
 
 struct Known {
-    /// The `ca` file as it was read; empty for the others.
-    authorities: Vec<u8>,
+    /// The files as they were read.
+    files: Files,
     config: Arc<ClientConfig>,
+}
+
+/// Contents of the files that a profile names; empty where it names none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Files {
+    authorities: Vec<u8>,
+    certificate: Vec<u8>,
+    key: Vec<u8>,
 }
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The `ca` file cannot be read.
-    #[error("{}: cannot read the certificate authorities: {source}", path.display())]
+    /// A file cannot be read.
+    #[error("{}: cannot read {what}: {source}", path.display())]
     Read {
         /// Which file.
         path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
         /// What the system said.
         source: io::Error,
     },
-    /// The `ca` file is no PEM, or one of its certificates is none.
+    /// The file is no PEM, or one of its certificates is none.
     #[error("{}: certificate {number}: {reason}", path.display())]
     Certificate {
         /// Which file.
@@ -64,11 +86,27 @@ pub enum TlsError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The `ca` file has no certificate in it.
+    /// The file has no certificate in it.
     #[error("{}: there is no certificate (BEGIN CERTIFICATE) in it", path.display())]
     Empty {
         /// Which file.
         path: PathBuf,
+    },
+    /// The file has no private key in it that can be used.
+    #[error("{}: no private key that can be used: {reason}", path.display())]
+    Key {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificate and key are not of one another.
+    #[error("{}: the key does not belong to the certificate: {reason}", path.display())]
+    Pair {
+        /// The key's file.
+        path: PathBuf,
+        /// What was said about them.
+        reason: String,
     },
     /// The platform has no roots.
     #[error("the platform's certificate authorities cannot be used ({0}); a `ca` file takes their place")]
@@ -94,58 +132,71 @@ impl Tls {
         Self { provider, known: Arc::default() }
     }
 
-    /// Reads what the settings name and makes them ready, again when a `ca` file has changed. Called when a
-    /// configuration is taken over, so that a bad file refuses it; connections made meanwhile are not disturbed.
-    pub fn prepare(&self, settings: &UpstreamTls) -> Result<(), TlsError> {
+    /// Reads what the settings name and makes them ready, again when a file has changed. Called when a configuration is
+    /// taken over, so that a bad file refuses it; connections made meanwhile are not disturbed.
+    pub fn prepare(&self, settings: &UpstreamTls, http: UpstreamHttp) -> Result<(), TlsError> {
         if let Some(name) = &settings.server_name {
             server_name(name)?;
         }
-        let trust = Trust::of(settings);
-        let authorities = trust.read()?;
+        let profile = Profile::of(settings, http);
+        let files = profile.read()?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.get(&trust).is_none_or(|known| known.authorities != authorities) {
-            let config = Arc::new(self.config(&trust, &authorities)?);
-            known.insert(trust, Known { authorities, config });
+        if known.get(&profile).is_none_or(|known| known.files != files) {
+            let config = Arc::new(self.config(&profile, &files)?);
+            known.insert(profile, Known { files, config });
         }
         Ok(())
     }
 
     /// The client side for one connection to `host`.
-    pub fn client(&self, settings: &UpstreamTls, host: &str) -> Result<Client, TlsError> {
+    pub fn client(&self, settings: &UpstreamTls, http: UpstreamHttp, host: &str) -> Result<Client, TlsError> {
         let name = server_name(settings.server_name.as_deref().unwrap_or(host))?;
-        let trust = Trust::of(settings);
-        if let Some(config) = self.known_config(&trust) {
+        let profile = Profile::of(settings, http);
+        if let Some(config) = self.known_config(&profile) {
             return Ok(Client { config, name });
         }
-        self.prepare(settings)?;
-        let config = self.known_config(&trust).ok_or_else(|| TlsError::Name(host.to_owned()))?;
+        self.prepare(settings, http)?;
+        let config = self.known_config(&profile).ok_or_else(|| TlsError::Name(host.to_owned()))?;
         Ok(Client { config, name })
     }
 
-    fn known_config(&self, trust: &Trust) -> Option<Arc<ClientConfig>> {
+    fn known_config(&self, profile: &Profile) -> Option<Arc<ClientConfig>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(trust).map(|known| Arc::clone(&known.config))
+        known.get(profile).map(|known| Arc::clone(&known.config))
     }
 
-    fn config(&self, trust: &Trust, authorities: &[u8]) -> Result<ClientConfig, TlsError> {
+    fn config(&self, profile: &Profile, files: &Files) -> Result<ClientConfig, TlsError> {
         let provider = Arc::clone(&self.provider);
-        let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        let verifier: Arc<dyn ServerCertVerifier> = match &profile.trust {
             Trust::Platform => Arc::new(PlatformVerifier::new(provider).map_err(TlsError::Platform)?),
             Trust::Nobody => Arc::new(dangerous::NoVerifier::new(provider)),
             Trust::Authorities(path) => {
-                let roots = Arc::new(roots(path, authorities)?);
+                let roots = Arc::new(files::roots(path, &files.authorities)?);
                 WebPkiServerVerifier::builder_with_provider(roots, provider)
                     .build()
                     .map_err(|error| TlsError::Setup(rustls::Error::General(error.to_string())))?
             }
         };
-        let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Setup)?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &profile.client_certificate {
+            None => builder.with_no_client_auth(),
+            Some(paths) => {
+                let chain = files::chain(&paths.certificate, &files.certificate)?;
+                let key = files::key(&paths.key, &files.key)?;
+                let pair = builder.with_client_auth_cert(chain, key);
+                pair.map_err(|error| TlsError::Pair { path: paths.key.clone(), reason: error.to_string() })?
+            }
+        };
+        let offered: &[Alpn] = match profile.http {
+            UpstreamHttp::Http1 => &[Alpn::Http11],
+            UpstreamHttp::Http2 => &[Alpn::Http2],
+            UpstreamHttp::Http2OrHttp1 => &[Alpn::Http2, Alpn::Http11],
+        };
+        config.alpn_protocols = offered.iter().map(|one| one.as_str().as_bytes().to_vec()).collect();
         Ok(config)
     }
 }
@@ -163,33 +214,30 @@ impl Client {
     }
 }
 
-impl Trust {
-    fn of(settings: &UpstreamTls) -> Self {
-        match (settings.verify, &settings.ca) {
-            (Verify::DangerousNone, _) => Self::Nobody,
-            (Verify::Full, Some(path)) => Self::Authorities(path.clone()),
-            (Verify::Full, None) => Self::Platform,
-        }
+impl Profile {
+    fn of(settings: &UpstreamTls, http: UpstreamHttp) -> Self {
+        let trust = match (settings.verify, &settings.ca) {
+            (Verify::DangerousNone, _) => Trust::Nobody,
+            (Verify::Full, Some(path)) => Trust::Authorities(path.clone()),
+            (Verify::Full, None) => Trust::Platform,
+        };
+        Self { trust, client_certificate: settings.client_certificate.clone(), http }
     }
 
-    fn read(&self) -> Result<Vec<u8>, TlsError> {
-        match self {
-            Self::Platform | Self::Nobody => Ok(Vec::new()),
-            Self::Authorities(path) => {
-                std::fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source })
-            }
-        }
+    fn read(&self) -> Result<Files, TlsError> {
+        let authorities = match &self.trust {
+            Trust::Platform | Trust::Nobody => Vec::new(),
+            Trust::Authorities(path) => files::read(path, "the certificate authorities")?,
+        };
+        let (certificate, key) = match &self.client_certificate {
+            None => (Vec::new(), Vec::new()),
+            Some(paths) => (
+                files::read(&paths.certificate, "the client certificate")?,
+                files::read(&paths.key, "its private key")?,
+            ),
+        };
+        Ok(Files { authorities, certificate, key })
     }
-}
-
-fn roots(path: &Path, pem: &[u8]) -> Result<RootCertStore, TlsError> {
-    let bad = |number, reason| TlsError::Certificate { path: path.to_owned(), number, reason };
-    let mut roots = RootCertStore::empty();
-    for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
-        let certificate = certificate.map_err(|error| bad(index + 1, error.to_string()))?;
-        roots.add(certificate).map_err(|error| bad(index + 1, error.to_string()))?;
-    }
-    if roots.is_empty() { Err(TlsError::Empty { path: path.to_owned() }) } else { Ok(roots) }
 }
 
 fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
@@ -199,48 +247,4 @@ fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
-
-    fn ca(path: &Path) -> UpstreamTls {
-        UpstreamTls { ca: Some(path.to_owned()), ..UpstreamTls::default() }
-    }
-
-    #[test]
-    fn bad_authorities_are_named_with_their_file_and_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca.pem");
-        let tls = Tls::new();
-        let said = |tls: &Tls| tls.prepare(&ca(&path)).unwrap_err().to_string();
-        assert!(said(&tls).contains("ca.pem: cannot read the certificate authorities: "), "{}", said(&tls));
-        std::fs::write(&path, "nothing\n").unwrap();
-        assert!(said(&tls).ends_with("ca.pem: there is no certificate (BEGIN CERTIFICATE) in it"));
-        std::fs::write(&path, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
-        assert!(said(&tls).contains("ca.pem: certificate 1: "), "{}", said(&tls));
-    }
-
-    #[test]
-    fn equal_settings_share_a_configuration_until_the_file_changes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca.pem");
-        let write = || testkit::certificates::Authority::new().write(folder.path());
-        write();
-        let tls = Tls::new();
-        let first = tls.client(&ca(&path), "a").unwrap().config;
-        let other = UpstreamTls { server_name: Some("b".to_owned()), ..ca(&path) };
-        tls.prepare(&other).unwrap();
-        assert!(Arc::ptr_eq(&first, &tls.client(&other, "a").unwrap().config));
-        write();
-        tls.prepare(&other).unwrap();
-        assert!(!Arc::ptr_eq(&first, &tls.client(&ca(&path), "a").unwrap().config));
-    }
-
-    #[test]
-    fn a_name_that_no_certificate_can_hold_for_is_refused() {
-        let settings = UpstreamTls { verify: Verify::DangerousNone, ..UpstreamTls::default() };
-        assert!(matches!(Tls::new().client(&settings, "a b"), Err(TlsError::Name(_))));
-        assert!(Tls::new().client(&settings, "::1").is_ok());
-        assert!(Tls::new().client(&settings, "a.test.").is_ok());
-    }
-}
+mod tests;

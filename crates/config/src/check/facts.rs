@@ -56,6 +56,10 @@ pub fn of_cluster(cluster: &Cluster) -> ClusterFacts {
                 (ProbeKind::Http, None) => probe_uri::url(base, &check.request),
                 (ProbeKind::Http, Some(fault)) => format!("no URL, every probe fails: {fault}"),
                 (ProbeKind::Tcp, _) => format!("tcp://{}:{}", base.host, base.port),
+                (ProbeKind::Grpc, _) => {
+                    let service = check.request.service.as_deref().unwrap_or_default();
+                    format!("grpc://{}:{}/{service}", base.host, base.port)
+                }
             };
             ProbeTarget { destination: destination.id.to_string(), url }
         };

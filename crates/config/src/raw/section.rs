@@ -189,6 +189,16 @@ impl<'n> Section<'n> {
         }
     }
 
+    /// Refuses keys by the name that they have elsewhere and tells the one that they have here.
+    pub fn renamed(&mut self, r: &mut Reading<'_>, keys: &[(&'static str, &'static str)]) {
+        for (key, here) in keys {
+            self.not_yet.push(key);
+            if let Some(field) = self.take(r, key) {
+                r.error(field.key_span, format!("`{key}` is called `{here}` here"), format!("expected `{here}`"));
+            }
+        }
+    }
+
     /// All entries as fields, for maps whose keys are names: ids, headers.
     pub fn take_all(&mut self, r: &mut Reading<'_>) -> Vec<Field<'n>> {
         let mut fields = Vec::new();

@@ -25,6 +25,7 @@ pub fn checker(published: &Published, health: &ClusterHealth, vitals: &Vitals) -
     let active = config.and_then(|config| config.health_check.active.as_ref());
     let kind = match active.map(|active| active.kind) {
         Some(ProbeKind::Tcp) => "tcp",
+        Some(ProbeKind::Grpc) => "grpc",
         Some(ProbeKind::Http) | None => "http",
     };
     let probed_host = active.and_then(|active| active.request.host.as_deref());

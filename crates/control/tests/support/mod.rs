@@ -290,6 +290,8 @@ fn active() -> ActiveCheck {
             headers: vec![],
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         },
     }

@@ -110,6 +110,7 @@ pub fn view(cluster: &Cluster, states: &[State], available: Vec<u32>) -> Cluster
         retry: cluster.retry.clone(),
         timeouts: cluster.timeouts,
         host: cluster.host,
+        http: cluster.traffic_http(),
         needs: Needs::Failures,
         budget: 0,
     }

@@ -41,6 +41,7 @@ fn breaks_transport(failure: FailureKind) -> bool {
         | FailureKind::ClientGone
         | FailureKind::ClientBody
         | FailureKind::Deadline
+        | FailureKind::Unprocessed
         | FailureKind::Cancelled => false,
     }
 }

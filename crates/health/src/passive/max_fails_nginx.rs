@@ -160,6 +160,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::ClientGone
             | FailureKind::ClientBody
             | FailureKind::Deadline
+            | FailureKind::Unprocessed
             | FailureKind::Cancelled,
         ) => false,
     }

@@ -150,6 +150,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::ClientGone
         | FailureKind::ClientBody
         | FailureKind::Deadline
+        | FailureKind::Unprocessed
         | FailureKind::Cancelled => false,
     }
 }

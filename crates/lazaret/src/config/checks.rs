@@ -54,7 +54,7 @@ pub struct ActiveHealthCheckConfig {
     /// Off switch; on unless `Some(false)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// `http` or `tcp`.
+    /// `http`, `tcp` or `grpc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// From start to start.
@@ -84,6 +84,12 @@ pub struct ActiveHealthCheckConfig {
     /// `destination` or `cluster`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
+    /// HTTP of `http` probes, in place of the cluster's: `1.1`, `2` or `2-or-1.1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// What `grpc` probes ask for; unset: the server as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Request method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,

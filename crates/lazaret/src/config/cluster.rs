@@ -44,6 +44,9 @@ pub struct ClusterConfig {
     /// Own addresses to connect from, in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source_addresses: Vec<String>,
+    /// `1.1`, `2` or `2-or-1.1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
     /// Free text for custom policies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
@@ -173,6 +176,9 @@ pub struct TimeoutsConfig {
     /// Pooled connections per worker and destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_size: Option<u32>,
+    /// A PING after so long without a byte while exchanges wait on an HTTP/2 connection.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub http2_ping: Option<Duration>,
 }
 
 /// `tls` of a cluster.
@@ -187,6 +193,12 @@ pub struct TlsConfig {
     /// `full` or `dangerous_none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
+    /// PEM file with the chain that destinations see when they ask for a certificate; `key` goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
+    /// PEM file with the private key of `certificate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Writes the list as the file's block, id by id, in the list's order.

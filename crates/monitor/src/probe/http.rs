@@ -1,4 +1,5 @@
-//! The HTTP probe: one request on a connection of its own, and the first complete response head.
+//! The HTTP probe: one request on a connection of its own, and the first complete response head. Which version is spoken
+//! is said by the order; what follows here is HTTP/1.1, the rest stands in [`http2`].
 //!
 //! Interim answers are skipped; redirects are not followed, a 3xx is a status like any other. The head decides, unless
 //! text is expected in the body: then up to [`BODY`] bytes of content are read until it is found. Whatever comes
@@ -14,11 +15,13 @@ use http1::request::Parsed;
 use http1::response::{RequestKind, ResponseHead};
 use model::outcome::FailureKind;
 use model::time::Timestamp;
+use model::tls::Alpn;
+use model::upstream::UpstreamHttp;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout_at;
-use upstream::{Connector, Resolve, Target};
+use upstream::{Connector, Resolve, Stream, Target};
 
-use super::{ProbeEnd, ProbeMessage};
+use super::{ProbeEnd, ProbeMessage, http2};
 
 pub(super) async fn probe<I: Io, R: Resolve>(
     connector: &Connector<I, R>,
@@ -30,16 +33,17 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         // Ours, and yet a failure: nobody may pass for healthy because nothing could be sent.
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
-    let mut stream = match connector
-        .connect(Target::of(&order.base, &order.tls, &order.outbound.source_addresses), deadline)
-        .await
-    {
+    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound.source_addresses);
+    let mut stream = match connector.connect(target, deadline).await {
         Ok(stream) => stream,
         Err(error) => {
             tracing::debug!(target: "monitor", destination = %order.destination, %error, "probe could not connect");
             return ProbeEnd::failed(error.kind, None);
         }
     };
+    if speaks_http2(order, &stream) {
+        return http2::probe(connector, order, message, stream, connector.io().instant(deadline)).await;
+    }
     let kind = if message.method == "HEAD" { RequestKind::Head } else { RequestKind::Other };
     let deadline = connector.io().instant(deadline);
     let mut answer = Answer::default();
@@ -59,6 +63,15 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         Ok(Ok(())) => ProbeEnd::passed(Some(status)),
         Ok(Err(failure)) => ProbeEnd::failed(failure, Some(status)),
         Err(_) => ProbeEnd::failed(FailureKind::BodyTimeout, Some(status)),
+    }
+}
+
+/// What the check asks for, or ALPN chose.
+fn speaks_http2<S: ::io::Stream>(order: &ProbeOrder, stream: &Stream<S>) -> bool {
+    match order.http {
+        UpstreamHttp::Http1 => false,
+        UpstreamHttp::Http2 => true,
+        UpstreamHttp::Http2OrHttp1 => stream.alpn() == Some(Alpn::Http2),
     }
 }
 
@@ -152,12 +165,12 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, bytes: &mut Vec<u8>) -> io::
     }
 }
 
-fn contains(content: &[u8], expected: &[u8]) -> bool {
+pub(super) fn contains(content: &[u8], expected: &[u8]) -> bool {
     expected.is_empty() || content.windows(expected.len()).any(|window| window == expected)
 }
 
 /// Content that is searched.
-const BODY: usize = 64 * 1024;
+pub(super) const BODY: usize = 64 * 1024;
 /// Room for one read.
 const CHUNK: usize = 4096;
 /// Interim answers that are skipped.

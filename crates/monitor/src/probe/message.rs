@@ -39,13 +39,26 @@ impl ProbeBuilder for BuiltInBuilder {
     }
 }
 
-/// A message that is no valid HTTP/1.1.
+/// A message that is no valid HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Invalid;
 
 impl ProbeMessage {
-    /// The request's head.
+    /// The request's head for HTTP/1.1.
     pub(super) fn head(&self) -> Result<Vec<u8>, Invalid> {
+        let fields = self.fields()?;
+        let mut head = format!("{} {} HTTP/1.1\r\nHost: {}\r\n", self.method, self.target, self.host);
+        for (name, value) in fields.into_iter().chain([("Connection", "close")]) {
+            for part in [name, ": ", value, "\r\n"] {
+                head.push_str(part);
+            }
+        }
+        head.push_str("\r\n");
+        Ok(head.into_bytes())
+    }
+
+    /// All fields but Host and those of the connection.
+    pub(super) fn fields(&self) -> Result<Vec<(&str, &str)>, Invalid> {
         let is_valid = is_name(&self.method)
             && self.target.starts_with('/')
             && self.target.bytes().all(is_target)
@@ -54,28 +67,22 @@ impl ProbeMessage {
         if !is_valid {
             return Err(Invalid);
         }
-        let mut head = format!("{} {} HTTP/1.1\r\nHost: {}\r\n", self.method, self.target, self.host);
-        let mut line = |name: &str, value: &str| {
-            for part in [name, ": ", value, "\r\n"] {
-                head.push_str(part);
-            }
-        };
+        let mut fields = Vec::new();
         if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
-            line("User-Agent", USER_AGENT);
+            fields.push(("User-Agent", USER_AGENT));
         }
-        for (name, value) in &self.headers {
-            if !OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-                line(name, value);
-            }
-        }
+        fields.extend(self.headers.iter().filter(|(name, _)| !is_own(name)).map(|(name, value)| (&**name, &**value)));
         // RFC 9110 8.6: a method that usually has content says that there is none.
         if matches!(self.method.as_str(), "POST" | "PUT" | "PATCH") {
-            line("Content-Length", "0");
+            fields.push(("Content-Length", "0"));
         }
-        line("Connection", "close");
-        head.push_str("\r\n");
-        Ok(head.into_bytes())
+        Ok(fields)
     }
+}
+
+/// Whether a field belongs to the client.
+pub(super) fn is_own(name: &str) -> bool {
+    OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 fn is_name(name: &str) -> bool {
@@ -85,7 +92,7 @@ fn is_name(name: &str) -> bool {
 /// Fields that belong to the client.
 const OWN: [&str; 4] = ["host", "connection", "content-length", "transfer-encoding"];
 /// Tells destinations who asks.
-const USER_AGENT: &str = concat!("lazaret/", env!("CARGO_PKG_VERSION"), " (health probe)");
+pub(super) const USER_AGENT: &str = concat!("lazaret/", env!("CARGO_PKG_VERSION"), " (health probe)");
 
 #[cfg(test)]
 mod tests {

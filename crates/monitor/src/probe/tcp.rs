@@ -12,7 +12,8 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     order: &ProbeOrder,
     deadline: Timestamp,
 ) -> ProbeEnd {
-    match connector.connect(Target::of(&order.base, &order.tls, &order.outbound.source_addresses), deadline).await {
+    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound.source_addresses);
+    match connector.connect(target, deadline).await {
         Ok(_) => ProbeEnd::passed(None),
         Err(error) => ProbeEnd::failed(error.kind, None),
     }

@@ -138,6 +138,8 @@ pub fn check() -> ActiveCheck {
             headers: Vec::new(),
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         },
     }

@@ -256,6 +256,7 @@ fn cluster_view(cluster: &Cluster, budget: u32, slots: &mut impl Iterator<Item =
         retry: cluster.retry.clone(),
         timeouts: cluster.timeouts,
         host: cluster.host,
+        http: cluster.traffic_http(),
         needs: Needs::Failures,
         budget,
     }

@@ -29,11 +29,18 @@ fn sim() -> (Sim, Connector<Sim, TableResolver>) {
 }
 
 fn plain(address: &str) -> Target<'_> {
-    Target { host: "x", port: 80, literal: Some(address.parse().unwrap()), tls: None, sources: &[] }
+    Target {
+        host: "x",
+        port: 80,
+        literal: Some(address.parse().unwrap()),
+        tls: None,
+        http: UpstreamHttp::Http1,
+        sources: &[],
+    }
 }
 
 fn named(host: &str) -> Target<'_> {
-    Target { host, port: 80, literal: None, tls: None, sources: &[] }
+    Target { host, port: 80, literal: None, tls: None, http: UpstreamHttp::Http1, sources: &[] }
 }
 
 async fn kind(connector: &Connector<Sim, TableResolver>, target: Target<'_>, deadline: Timestamp) -> FailureKind {
@@ -144,12 +151,12 @@ struct TlsServer {
     _folder: tempfile::TempDir,
 }
 
-fn tls_server() -> TlsServer {
+fn tls_server(protocols: &[&str]) -> TlsServer {
     let authority = Authority::new();
     let folder = tempfile::tempdir().unwrap();
     let ca = authority.write(folder.path());
     let mut config = (*authority.issue(&["localhost"]).server_config()).clone();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let io = Real::new();
     let listener = io.listen(io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap()).unwrap();
@@ -168,12 +175,12 @@ fn tls_server() -> TlsServer {
 
 #[tokio::test]
 async fn a_certificate_counts_by_its_authority_and_its_name() {
-    let server = tls_server();
+    let server = tls_server(&["h2", "http/1.1"]);
     let connector = Connector::new(Real::new(), TableResolver::default(), Tls::new());
     let deadline = connector.io().now() + Duration::from_secs(30);
     let ours = UpstreamTls { ca: Some(server.ca.clone()), ..UpstreamTls::default() };
-    let target =
-        |host, tls| Target { host, port: server.address.port(), literal: Some(server.address), tls, sources: &[] };
+    let (port, literal, http) = (server.address.port(), Some(server.address), UpstreamHttp::Http1);
+    let target = |host, tls| Target { host, port, literal, tls, http, sources: &[] };
 
     let mut stream = connector.connect(target("localhost", Some(&ours)), deadline).await.unwrap();
     let mut greeting = String::new();
@@ -198,13 +205,38 @@ async fn a_certificate_counts_by_its_authority_and_its_name() {
 }
 
 #[tokio::test]
+async fn alpn_offers_what_the_cluster_speaks_and_http2_alone_must_be_chosen() {
+    use UpstreamHttp::{Http1, Http2, Http2OrHttp1};
+    let nobody = UpstreamTls { verify: Verify::DangerousNone, ..UpstreamTls::default() };
+    let connector = Connector::new(Real::new(), TableResolver::default(), Tls::new());
+    let deadline = connector.io().now() + Duration::from_secs(30);
+    for (offered, http, chosen) in [
+        (&["h2", "http/1.1"][..], Http1, Ok(Some(Alpn::Http11))),
+        (&["h2", "http/1.1"], Http2, Ok(Some(Alpn::Http2))),
+        (&["h2", "http/1.1"], Http2OrHttp1, Ok(Some(Alpn::Http2))),
+        (&["http/1.1"], Http2OrHttp1, Ok(Some(Alpn::Http11))),
+        (&[], Http2OrHttp1, Ok(None)),
+        (&[], Http1, Ok(None)),
+        (&["http/1.1"], Http2, Err(FailureKind::Protocol)),
+        (&[], Http2, Err(FailureKind::Protocol)),
+    ] {
+        let server = tls_server(offered);
+        let target =
+            Target { host: "x", port: 0, literal: Some(server.address), tls: Some(&nobody), http, sources: &[] };
+        let found = connector.connect(target, deadline).await;
+        assert_eq!(found.map(|stream| stream.alpn()).map_err(|error| error.kind), chosen, "{offered:?} {http:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_kernel_refuses_too() {
     let io = Real::new();
     let bound = io.bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap();
     let address = bound.local_addr().unwrap();
     drop(bound);
     let connector = Connector::new(io, TableResolver::new([("x", vec![IpAddr::from([127, 0, 0, 1])])]), Tls::new());
-    let target = Target { host: "x", port: address.port(), literal: None, tls: None, sources: &[] };
+    let target =
+        Target { host: "x", port: address.port(), literal: None, tls: None, http: UpstreamHttp::Http1, sources: &[] };
     let error = connector.connect(target, io.now() + Duration::from_secs(30)).await.err().unwrap();
     assert_eq!((error.kind, error.address), (FailureKind::Refused, Some(address)));
 }

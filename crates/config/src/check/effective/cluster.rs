@@ -42,6 +42,7 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
         w.value("idle", timespan::format(timeouts.idle));
         w.value("pool_idle", timespan::format(timeouts.pool_idle));
         w.value("pool_size", timeouts.pool_size.map_or_else(|| "none".to_owned(), |n| n.to_string()));
+        w.value("http2_ping", span(timeouts.http2_ping));
     });
     let tls = &cluster.tls;
     w.block("tls", |w| {
@@ -52,6 +53,10 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
             Verify::DangerousNone => "none",
         };
         w.value("verify", verify.to_owned());
+        if let Some(files) = &tls.client_certificate {
+            w.value("certificate", quoted(&files.certificate.display().to_string()));
+            w.value("key", quoted(&files.key.display().to_string()));
+        }
     });
     let host = match cluster.host {
         UpstreamHost::Destination => "destination",
@@ -67,6 +72,7 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     w.value("family", family.to_owned());
     let sources: Vec<_> = cluster.outbound.source_addresses.iter().map(ToString::to_string).collect();
     w.value("source_addresses", list(sources.iter().map(String::as_str)));
+    w.value("http", quoted(super::http(cluster.http)));
     let metadata: Vec<_> =
         cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
     w.value("metadata", format!("{{{}}}", metadata.join(", ")));

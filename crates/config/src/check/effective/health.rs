@@ -1,6 +1,6 @@
 //! Checks, written down, with the time a failure can go unseen.
 
-use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRound, ProbeStart};
+use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, ProbeStart};
 use model::available::AvailablePolicy;
 use model::cluster::{Compat, HealthCheck};
 use model::passive::{DEFAULT_REACTIVATION, PassiveCheck, PassivePolicy};
@@ -40,6 +40,7 @@ fn active(w: &mut Writer<'_>, check: &ActiveCheck, facts: &ClusterFacts) {
     let kind = match check.kind {
         ProbeKind::Http => "http",
         ProbeKind::Tcp => "tcp",
+        ProbeKind::Grpc => "grpc",
     };
     w.value("kind", kind.to_owned());
     w.value("interval", timespan::format(check.interval));
@@ -64,20 +65,37 @@ fn active(w: &mut Writer<'_>, check: &ActiveCheck, facts: &ClusterFacts) {
     };
     w.value("round", round.to_owned());
     let request = &check.request;
-    w.value("method", quoted(&request.method));
-    w.value("path", optional(request.path.as_deref()));
-    w.value("query", optional(request.query.as_deref()));
+    match check.kind {
+        ProbeKind::Grpc => {
+            w.value("service", optional(request.service.as_deref()));
+            addressed(w, request);
+        }
+        ProbeKind::Http | ProbeKind::Tcp => {
+            w.value("http", request.http.map_or_else(|| "null".to_owned(), |http| quoted(super::http(http))));
+            w.value("method", quoted(&request.method));
+            w.value("path", optional(request.path.as_deref()));
+            w.value("query", optional(request.query.as_deref()));
+            addressed(w, request);
+            expected(w, request);
+        }
+    }
+    w.value("healthy_threshold", request.healthy_threshold.to_string());
+}
+
+fn addressed(w: &mut Writer<'_>, request: &ProbeRequest) {
     w.value("host", optional(request.host.as_deref()));
     let headers: Vec<_> =
         request.headers.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
     w.value("headers", format!("{{{}}}", headers.join(", ")));
+}
+
+fn expected(w: &mut Writer<'_>, request: &ProbeRequest) {
     w.block("expect", |w| {
         let ranges: Vec<_> =
             request.expect_statuses.iter().map(|range| format!("{}-{}", range.low, range.high)).collect();
         w.value("status", list(ranges.iter().map(String::as_str)));
         w.value("body", optional(request.expect_body.as_deref()));
     });
-    w.value("healthy_threshold", request.healthy_threshold.to_string());
 }
 
 fn passive(w: &mut Writer<'_>, check: &PassiveCheck, compat: Compat) {

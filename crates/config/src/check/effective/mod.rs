@@ -9,6 +9,7 @@ mod route;
 use std::fmt::Write as _;
 
 use model::config::{AccessLog, Config, Control, ControlSocket};
+use model::upstream::UpstreamHttp;
 use serde::Serialize;
 
 use crate::Loaded;
@@ -194,6 +195,15 @@ fn key(name: &str) -> String {
 }
 
 /// A text in double quotes.
+/// A version of HTTP as the file has it.
+fn http(http: UpstreamHttp) -> &'static str {
+    match http {
+        UpstreamHttp::Http1 => "1.1",
+        UpstreamHttp::Http2 => "2",
+        UpstreamHttp::Http2OrHttp1 => "2-or-1.1",
+    }
+}
+
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -29,8 +29,9 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let start = s.take(r, "start").and_then(|f| f.word(r, &starts)).unwrap_or(defaults.probe_start);
     let rounds = [("destination", ProbeRound::Destination), ("cluster", ProbeRound::Cluster)];
     let round = s.take(r, "round").and_then(|f| f.word(r, &rounds)).unwrap_or(ProbeRound::Destination);
+    refuse_unfit(r, &mut s, kind);
     let request = request(r, &mut s);
-    s.not_yet(r, &[("http_version", "HTTP/2 probes"), ("service", "grpc probes")]);
+    s.renamed(r, &[("http_version", "http"), ("protocol", "http")]);
     s.finish(r);
     let policy = match named {
         Some(Named::Custom(name)) => ActivePolicy::Custom(name),
@@ -52,12 +53,21 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
 }
 
 fn kind(r: &mut Reading<'_>, field: &Field<'_>) -> Option<ProbeKind> {
-    let words = [("http", Some(ProbeKind::Http)), ("tcp", Some(ProbeKind::Tcp)), ("grpc", None)];
-    let kind = field.word(r, &words)?;
-    if kind.is_none() {
-        field.refuse(r, "grpc probes are not supported yet", "expected http or tcp");
+    field.word(r, &[("http", ProbeKind::Http), ("tcp", ProbeKind::Tcp), ("grpc", ProbeKind::Grpc)])
+}
+
+/// Refuses keys that the kind has no use for: they would have no effect.
+fn refuse_unfit(r: &mut Reading<'_>, s: &mut Section<'_>, kind: ProbeKind) {
+    let (word, unfit): (&str, &[&'static str]) = match kind {
+        ProbeKind::Http => ("http", &["service"]),
+        ProbeKind::Tcp => ("tcp", &["service"]),
+        ProbeKind::Grpc => ("grpc", &["http", "method", "path", "query", "expect"]),
+    };
+    for key in unfit {
+        if let Some(field) = s.take(r, key) {
+            r.error(field.key_span, format!("`{key}` has no meaning for {word} probes"), "expected it to be left out");
+        }
     }
-    kind
 }
 
 fn request(r: &mut Reading<'_>, s: &mut Section<'_>) -> ProbeRequest {
@@ -66,6 +76,8 @@ fn request(r: &mut Reading<'_>, s: &mut Section<'_>) -> ProbeRequest {
     let query = s.take(r, "query").and_then(|f| begins_with(r, &f, '?'));
     let host = s.take(r, "host").and_then(|f| f.text(r).filter(|_| is_header(r, &f))).map(str::to_owned);
     let headers = s.take(r, "headers").map(|f| headers(r, &f)).unwrap_or_default();
+    let http = s.take(r, "http").and_then(|f| super::cluster::http(r, &f));
+    let service = s.take(r, "service").and_then(|f| f.text(r)).map(str::to_owned);
     let healthy_threshold = s.take(r, "healthy_threshold").and_then(|f| f.whole_u32(r, 1)).unwrap_or(1);
     let mut expect_statuses = vec![StatusRange::SUCCESS];
     let mut expect_body = None;
@@ -79,7 +91,7 @@ fn request(r: &mut Reading<'_>, s: &mut Section<'_>) -> ProbeRequest {
         expect_body = expect.take(r, "body").and_then(|f| f.text(r)).map(str::to_owned);
         expect.finish(r);
     }
-    ProbeRequest { method, path, query, host, headers, expect_statuses, expect_body, healthy_threshold }
+    ProbeRequest { method, path, query, host, headers, expect_statuses, expect_body, http, service, healthy_threshold }
 }
 
 fn method(r: &mut Reading<'_>, field: &Field<'_>) -> Option<String> {

@@ -7,6 +7,7 @@ use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Ve
 use model::id::ClusterId;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
+use model::tls::CertificateFiles;
 use model::upstream::UpstreamHttp;
 
 use super::{Context, active, affinity, destination, dns, each, passive, retry};
@@ -31,13 +32,12 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let host = s.take(r, "host").and_then(|f| f.word(r, &hosts)).unwrap_or_default();
     let family = dns::family(r, &mut s);
     let outbound = dns::outbound(r, &mut s);
+    let http = s.take(r, "http").and_then(|f| http(r, &f)).unwrap_or_default();
     let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
     let destinations = each(r, &mut s, "destinations", destination::resolve);
     s.not_yet(
         r,
         &[
-            ("http_version", "HTTP/2 towards destinations"),
-            ("protocol", "HTTP/2 towards destinations"),
             ("proxy_protocol", "the PROXY protocol"),
             ("transforms", "transforms"),
             ("queue", "connection limits"),
@@ -46,6 +46,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
             ("hash", "ConsistentHash"),
         ],
     );
+    s.renamed(r, &[("http_version", "http"), ("protocol", "http")]);
     s.finish(r);
     Some(Cluster {
         id: ClusterId::from(field.name.as_str()),
@@ -61,7 +62,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         timeouts: timeouts.unwrap_or(context.defaults.timeouts),
         tls: tls.unwrap_or_default(),
         host,
-        http: UpstreamHttp::default(),
+        http,
         outbound,
         family,
         metadata,
@@ -102,9 +103,16 @@ fn timeouts_of(r: &mut Reading<'_>, mut s: Section<'_>, default: Timeouts) -> Ti
         Some(field) => field.whole_u32(r, 0),
         None => default.pool_size,
     };
+    let http2_ping = s.take(r, "http2_ping").and_then(|f| f.duration(r)).or(default.http2_ping);
     s.not_yet(r, &[("tunnel_idle", "upgrades"), ("total", "total limits per cluster; the route's `timeout` works")]);
     s.finish(r);
-    Timeouts { connect, idle, tunnel_idle: default.tunnel_idle, pool_idle, pool_size }
+    Timeouts { connect, idle, tunnel_idle: default.tunnel_idle, pool_idle, pool_size, http2_ping }
+}
+
+/// Which HTTP is spoken; `2` written as a number counts.
+pub fn http(r: &mut Reading<'_>, field: &Field<'_>) -> Option<UpstreamHttp> {
+    let words = [("1.1", UpstreamHttp::Http1), ("2", UpstreamHttp::Http2), ("2-or-1.1", UpstreamHttp::Http2OrHttp1)];
+    field.word(r, &words)
 }
 
 fn tls(r: &mut Reading<'_>, mut s: Section<'_>) -> UpstreamTls {
@@ -112,9 +120,23 @@ fn tls(r: &mut Reading<'_>, mut s: Section<'_>) -> UpstreamTls {
     let server_name = s.take(r, "server_name").and_then(|f| f.text(r)).map(str::to_owned);
     let words = [("full", Verify::Full), ("none", Verify::DangerousNone), ("dangerous_none", Verify::DangerousNone)];
     let verify = s.take(r, "verify").and_then(|f| f.word(r, &words)).unwrap_or_default();
-    s.not_yet(r, &[("certificate", "client certificates"), ("key", "client certificates")]);
+    let certificate = s.take(r, "certificate");
+    let key = s.take(r, "key");
     s.finish(r);
-    UpstreamTls { ca, server_name, verify, client_certificate: None }
+    let client_certificate = match (&certificate, &key) {
+        (Some(certificate), Some(key)) => certificate.file(r).zip(key.file(r)),
+        (Some(one), None) => refuse_half(r, one, "key"),
+        (None, Some(one)) => refuse_half(r, one, "certificate"),
+        (None, None) => None,
+    };
+    let client_certificate = client_certificate.map(|(certificate, key)| CertificateFiles { certificate, key });
+    UpstreamTls { ca, server_name, verify, client_certificate }
+}
+
+/// A certificate is of no use without its key, nor a key without its certificate.
+fn refuse_half<T>(r: &mut Reading<'_>, one: &Field<'_>, other: &str) -> Option<T> {
+    r.error(one.key_span, format!("`{}` needs `{other}` beside it", one.name), "expected both, or neither");
+    None
 }
 
 fn metadata(r: &mut Reading<'_>, field: &Field<'_>) -> BTreeMap<String, String> {

@@ -7,7 +7,7 @@ use model::upstream::{Family, Outbound, UpstreamHttp};
 
 use super::ignored::{self, alarm, warning};
 use super::metadata::Metadata;
-use super::{Context, Flag, affinity, destination, each, health};
+use super::{Context, Flag, affinity, destination, each, health, version};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
 use crate::resolve::{self, policy};
@@ -25,7 +25,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let health_check = s.take_as(r, "HealthCheck", "health_check").and_then(|f| f.section(r));
     let health_check = health::resolve(r, context, health_check, &metadata);
     let tls = http_client(r, &mut s);
-    let timeouts = http_request(r, &mut s, context.defaults.timeouts);
+    let (timeouts, http) = http_request(r, &mut s, context.defaults.timeouts);
     let destinations = each(r, &mut s, "Destinations", "destinations", destination::resolve);
     s.take(r, "ClusterId");
     s.finish(r);
@@ -40,7 +40,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         timeouts,
         tls,
         host: UpstreamHost::Destination,
-        http: UpstreamHttp::default(),
+        http,
         outbound: Outbound::default(),
         family: Family::default(),
         metadata: metadata.into_texts(),
@@ -67,7 +67,7 @@ fn http_client(r: &mut Reading<'_>, s: &mut Section<'_>) -> UpstreamTls {
         &mut client,
         &[
             warning("SslProtocols", "TLS 1.2 and 1.3 are used", &[]),
-            warning("EnableMultipleHttp2Connections", "HTTP/1.1 is used", &["true", "false"]),
+            warning("EnableMultipleHttp2Connections", "there are as many as streams need", &["true"]),
             warning("RequestHeaderEncoding", "header bytes pass unchanged", &[]),
             warning("ResponseHeaderEncoding", "header bytes pass unchanged", &[]),
             alarm("WebProxy", "destinations are reached directly, past the proxy", &[]),
@@ -77,35 +77,17 @@ fn http_client(r: &mut Reading<'_>, s: &mut Section<'_>) -> UpstreamTls {
     tls
 }
 
-fn http_request(r: &mut Reading<'_>, s: &mut Section<'_>, default: Timeouts) -> Timeouts {
+fn http_request(r: &mut Reading<'_>, s: &mut Section<'_>, default: Timeouts) -> (Timeouts, UpstreamHttp) {
     let mut timeouts = default;
     let Some(mut request) = s.take_as(r, "HttpRequest", "timeouts").and_then(|f| f.section(r)) else {
-        return timeouts;
+        return (timeouts, version::DEFAULT);
     };
     if let Some(idle) = request.take_filled(r, "ActivityTimeout", "idle").and_then(|f| f.duration(r)) {
         timeouts.idle = idle;
     }
-    let exact = request.take_filled(r, "VersionPolicy", "version_policy");
-    let exact = exact.and_then(|f| f.word(r, &VERSION_POLICIES)).unwrap_or(Flag::Off);
-    if let Some(field) = request.take_filled(r, "Version", "version") {
-        match field.node.scalar().unwrap_or_default() {
-            "1.1" | "1" => {}
-            "1.0" => r.warn(field.node.span, "HTTP/1.1 is used towards destinations, not 1.0"),
-            "2" | "2.0" | "3" | "3.0" if exact == Flag::On => {
-                r.warn(field.node.span, "HTTP/1.1 is used towards destinations, though another version is demanded");
-            }
-            "2" | "2.0" | "3" | "3.0" => {}
-            other => {
-                let what = format!("`{}` cannot be `{other}`", field.name);
-                field.refuse(r, what, "expected 1.0, 1.1, 2 or 3");
-            }
-        }
-    }
+    let http = version::resolve(r, &mut request, s.path.join("http"));
     let buffering = [warning("AllowResponseBuffering", "responses are passed on as they come", &["false"])];
     ignored::name(r, &mut request, &buffering);
     request.finish(r);
-    timeouts
+    (timeouts, http)
 }
-
-const VERSION_POLICIES: [(&str, Flag); 3] =
-    [("RequestVersionOrLower", Flag::Off), ("RequestVersionOrHigher", Flag::On), ("RequestVersionExact", Flag::On)];

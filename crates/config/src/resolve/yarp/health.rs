@@ -85,6 +85,8 @@ fn active(
             headers: Vec::new(),
             expect_statuses: vec![StatusRange::SUCCESS],
             expect_body: None,
+            http: None,
+            service: None,
             healthy_threshold: 1,
         },
     })

@@ -12,6 +12,7 @@ mod ignored;
 mod listener;
 mod metadata;
 mod route;
+mod version;
 
 use model::cluster::Compat;
 use model::config::{AccessLog, Answers, Config, Drain};

@@ -88,6 +88,7 @@ fn checks(cluster: &ClusterDocument) -> String {
             let kind = match active.kind {
                 model::active::ProbeKind::Http => "HTTP",
                 model::active::ProbeKind::Tcp => "TCP",
+                model::active::ProbeKind::Grpc => "gRPC",
             };
             let (interval, timeout) = (words::span(active.interval_ms), words::span(active.timeout_ms));
             format!("{kind} probe every {interval}, timeout {timeout}, judged by {}", active.policy)
