@@ -1,7 +1,6 @@
 //! The connection to a destination while one exchange uses it.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::task::{Context, Poll};
 
 use board::InFlight;
@@ -117,7 +116,7 @@ pub(crate) fn pooled<I: Io, R>(
     Some(leg(local, stream, Origin::Reused, destination.slot))
 }
 
-/// A new connection. The client is watched meanwhile.
+/// A new connection. The client is watched meanwhile. What it takes to connect is boxed: a pooled connection is the rule.
 pub(crate) async fn connect<I: Io, R: Resolve>(
     local: &Local<I, R>,
     client: &mut Client<I>,
@@ -145,7 +144,7 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
 ) -> Result<Leg<I::Stream>, NoLeg> {
     let target = key_of(cluster, destination).target();
     let in_flight = local.board.start(destination.slot);
-    let mut connecting = pin!(local.connector.connect(target, now + cluster.timeouts.connect));
+    let mut connecting = Box::pin(local.connector.connect(target, now + cluster.timeouts.connect));
     poll_fn(|context| {
         if let Poll::Ready(result) = connecting.as_mut().poll(context) {
             return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));

@@ -98,7 +98,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         persistence: request.persistence(),
     };
     if view.is_self_check(&request) {
-        return answer::self_check(local, client, work, view, facts, now).await;
+        return Box::pin(answer::self_check(local, client, work, view, facts, now)).await;
     }
     let (exchange, step) = Exchange::begin(
         now,
@@ -150,7 +150,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     async fn walk(&mut self, first: Step) -> After {
         if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
-            return self.answer_fault(fault).await;
+            return Box::pin(self.answer_fault(fault)).await;
         }
         let mut step = first;
         loop {
@@ -160,13 +160,13 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                     self.handle(input)
                 }
                 Step::HoldThenConnect(attempt) => {
-                    self.hold().await;
+                    Box::pin(self.hold()).await;
                     let input = self.attempt(attempt).await;
                     self.handle(input)
                 }
                 Step::Forward => return self.forward().await,
-                Step::AnswerHeld => return self.answer_held().await,
-                Step::Answer(answer) => return self.answer(&answer).await,
+                Step::AnswerHeld => return Box::pin(self.answer_held()).await,
+                Step::Answer(answer) => return Box::pin(self.answer(&answer)).await,
                 Step::Done => return After::Close,
             };
         }
