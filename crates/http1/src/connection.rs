@@ -1,6 +1,6 @@
 //! `Connection` (RFC 9110 7.6.1, RFC 9112 9.3): what it says of this connection, and which fields it ends.
 
-use crate::fields::{Fate, Field, Known};
+use crate::fields::{Fate, Field, Known, Section};
 use crate::syntax::list;
 
 /// HTTP/1.0 or HTTP/1.1; nothing else is spoken here.
@@ -38,13 +38,19 @@ pub enum Persistence {
 pub(crate) struct TooManyOptions;
 
 /// Reads all `Connection` fields: marks the fields they name and tells whether the connection persists.
-pub(crate) fn read(fields: &mut [Field], bytes: &[u8], version: Version) -> Result<Persistence, TooManyOptions> {
+pub(crate) fn read(section: &mut Section, bytes: &[u8], version: Version) -> Result<Persistence, TooManyOptions> {
     let (mut close, mut keep_alive) = (false, false);
+    let fields = if section.has(Known::Connection) { section.as_mut_slice() } else { &mut [] };
     let mut options = 0;
     for index in 0..fields.len() {
         let Some(value) = fields.get(index).filter(|f| f.known == Known::Connection).map(|f| f.value.of(bytes)) else {
             continue;
         };
+        // The one option that most say needs no look at lists.
+        if value.eq_ignore_ascii_case(b"keep-alive") {
+            keep_alive = true;
+            continue;
+        }
         for option in list(value) {
             options += 1;
             if options > MAX_OPTIONS {

@@ -2,7 +2,7 @@
 
 use crate::error::FieldError;
 use crate::limits::HeadLimits;
-use crate::syntax::{end_of_value, is_token};
+use crate::scan::{end_of_name, end_of_value};
 
 /// A part of a head, by offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,22 @@ impl Span {
         bytes.get(start..start + self.len as usize).unwrap_or_default()
     }
 
+    /// The bytes from the start of this one to the end of `last`, and so many behind it.
+    pub(crate) fn through(self, last: Self, more: usize) -> Self {
+        Self::new(self.start as usize, (last.start + last.len) as usize + more)
+    }
+
+    /// The text it stands for.
+    pub(crate) fn of_text(self, text: &str) -> &str {
+        let start = self.start as usize;
+        text.get(start..start + self.len as usize).unwrap_or_default()
+    }
+
+    /// Whether `next` begins where this one ends.
+    pub(crate) fn is_followed_by(self, next: Self) -> bool {
+        self.start + self.len == next.start
+    }
+
     /// Whether it holds no byte.
     pub fn is_empty(self) -> bool {
         self.len == 0
@@ -40,6 +56,17 @@ pub struct Field {
     pub known: Known,
     /// Whether `Connection` names it: it ends here (RFC 9110 7.6.1).
     pub fate: Fate,
+    /// Whether the line came as it would be written.
+    pub(crate) form: Form,
+}
+
+/// How a field line is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Name, colon, one blank, value, CRLF: writing it anew gives the same bytes.
+    Usual,
+    /// With other blanks.
+    Other,
 }
 
 /// Whether a field goes on.
@@ -93,31 +120,53 @@ pub enum Known {
 }
 
 impl Known {
-    /// The meaning of a name, case ignored.
+    /// The meaning of a name (a token), case ignored.
     pub fn of(name: &[u8]) -> Self {
-        let candidates: &[(&[u8], Self)] = match name.len() {
-            2 => &[(b"te", Self::Te)],
-            4 => &[(b"host", Self::Host), (b"date", Self::Date)],
-            5 => &[(b"proxy", Self::Hop)],
-            6 => &[(b"expect", Self::Expect)],
-            7 => &[(b"upgrade", Self::Upgrade), (b"alt-svc", Self::AltSvc)],
-            9 => &[(b"forwarded", Self::Forwarded)],
-            10 => &[(b"connection", Self::Connection), (b"keep-alive", Self::KeepAlive)],
-            11 => &[(b"retry-after", Self::RetryAfter)],
-            14 => &[(b"content-length", Self::ContentLength), (b"http2-settings", Self::Hop)],
-            15 => &[(b"x-forwarded-for", Self::ForwardedFor)],
-            16 => &[(b"x-forwarded-host", Self::ForwardedHost), (b"proxy-connection", Self::Hop)],
-            17 => &[(b"transfer-encoding", Self::TransferEncoding), (b"x-forwarded-proto", Self::ForwardedProto)],
-            18 => &[(b"proxy-authenticate", Self::Hop)],
-            19 => &[(b"proxy-authorization", Self::Hop)],
-            25 => &[(b"proxy-authentication-info", Self::Hop)],
-            _ => &[],
-        };
-        match candidates.iter().find(|(text, _)| name.eq_ignore_ascii_case(text)) {
-            Some((_, known)) => *known,
-            None if candidates.iter().any(|(text, _)| is_double(name, text)) => Self::Hop,
-            None => Self::Other,
+        let Some(first) = name.first() else { return Self::Other };
+        // Length and first letter leave one candidate, and for most names none.
+        match (name.len(), first | 0x20) {
+            (2, b't') => Self::Te.if_named(name, b"te"),
+            (4, b'h') => Self::Host.if_named(name, b"host"),
+            (4, b'd') => Self::Date.if_named(name, b"date"),
+            (5, b'p') => Self::Hop.if_named(name, b"proxy"),
+            (6, b'e') => Self::Expect.if_named(name, b"expect"),
+            (7, b'u') => Self::Upgrade.if_named(name, b"upgrade"),
+            (7, b'a') => Self::AltSvc.if_named(name, b"alt-svc"),
+            (9, b'f') => Self::Forwarded.if_named(name, b"forwarded"),
+            (10, b'c') => Self::Connection.if_named(name, b"connection"),
+            (10, b'k') => Self::KeepAlive.if_named(name, b"keep-alive"),
+            (11, b'r') => Self::RetryAfter.if_named(name, b"retry-after"),
+            (14, b'c') => Self::ContentLength.if_named(name, b"content-length"),
+            (14, b'h') => Self::Hop.if_named(name, b"http2-settings"),
+            (15, b'x') => Self::ForwardedFor.if_named(name, b"x-forwarded-for"),
+            (16, b'x') => Self::ForwardedHost.if_named(name, b"x-forwarded-host"),
+            (16, b'p') => Self::Hop.if_named(name, b"proxy-connection"),
+            (17, b't') => Self::TransferEncoding.if_named(name, b"transfer-encoding"),
+            (17, b'x') => Self::ForwardedProto.if_named(name, b"x-forwarded-proto"),
+            (18, b'p') => Self::Hop.if_named(name, b"proxy-authenticate"),
+            (19, b'p') => Self::Hop.if_named(name, b"proxy-authorization"),
+            (25, b'p') => Self::Hop.if_named(name, b"proxy-authentication-info"),
+            _ => Self::Other,
         }
+    }
+
+    /// This when `name` is `text`, case ignored.
+    fn if_named<const N: usize>(self, name: &[u8], text: &[u8; N]) -> Self {
+        let Some(start) = name.first_chunk::<N>() else { return Self::Other };
+        // A name is a token (RFC 9110 5.6.2): of those the bytes that differ from one of `text` in this bit alone are
+        // its capitals. All bytes are compared together.
+        let differing = start.iter().zip(text).fold(0, |all, (&byte, &known)| all | ((byte | 0x20) ^ known));
+        if differing == 0 {
+            self
+        } else if is_double(name, text) {
+            Self::Hop
+        } else {
+            Self::Other
+        }
+    }
+
+    fn bit(self) -> u32 {
+        1 << self as u32
     }
 
     /// Whether `Connection` may name it. Framing, Host and `Connection` itself are not the sender's to remove.
@@ -138,67 +187,116 @@ fn is_double(name: &[u8], text: &[u8]) -> bool {
     name.len() == text.len() && name.iter().zip(text).all(is_same)
 }
 
-/// Parses field lines from `start` up to and with the empty line. `Ok(None)`: more bytes are needed.
-pub(crate) fn parse(
-    bytes: &[u8],
-    start: usize,
-    limits: &HeadLimits,
-    fields: &mut Vec<Field>,
-) -> Result<Option<usize>, FieldError> {
-    fields.clear();
-    let mut at = start;
-    loop {
-        let line = bytes.get(at..).unwrap_or_default();
-        if at - start > limits.bytes {
-            return Err(FieldError::TooLarge);
-        }
-        // What is full and still not complete cannot become complete within the limit.
-        let partial = || if bytes.len() - start >= limits.bytes { Err(FieldError::TooLarge) } else { Ok(None) };
-        match line {
-            [] | [b'\r'] => return partial(),
-            [b'\r', b'\n', ..] => {
-                let end = at + 2;
-                return if end - start > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) };
+/// The fields of one head. Reused; keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Section {
+    fields: Vec<Field>,
+    /// A bit for each [`Known`] that is among them: most questions are about fields that are not there.
+    seen: u32,
+}
+
+impl Section {
+    /// Parses field lines from `start` up to and with the empty line. `Ok(None)`: more bytes are needed.
+    pub(crate) fn parse(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        limits: &HeadLimits,
+    ) -> Result<Option<usize>, FieldError> {
+        self.fields.clear();
+        self.seen = 0;
+        let mut at = start;
+        loop {
+            let line = bytes.get(at..).unwrap_or_default();
+            if at - start > limits.bytes {
+                return Err(FieldError::TooLarge);
             }
-            [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
-            [b' ' | b'\t', ..] => return Err(FieldError::Folded),
-            [_, ..] => {}
+            // What is full and still not complete cannot become complete within the limit.
+            let partial = || if bytes.len() - start >= limits.bytes { Err(FieldError::TooLarge) } else { Ok(None) };
+            match line {
+                [] | [b'\r'] => return partial(),
+                [b'\r', b'\n', ..] => {
+                    let end = at + 2;
+                    return if end - start > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) };
+                }
+                [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
+                [b' ' | b'\t', ..] => return Err(FieldError::Folded),
+                [_, ..] => {}
+            }
+            let colon = end_of_name(line);
+            let (name, after) = line.split_at(colon);
+            let after = match after {
+                [] => return partial(),
+                [b':', after @ ..] if colon > 0 => after,
+                [b' ' | b'\t', ..] => return Err(FieldError::BlankBeforeColon),
+                [_, ..] => return Err(FieldError::Name),
+            };
+            let Some(length) = end_of_value(after) else { return partial() };
+            let (raw, end) = after.split_at(length);
+            match end {
+                [b'\r', b'\n', ..] => {}
+                [b'\r'] => return partial(),
+                [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
+                _ => return Err(FieldError::Value),
+            }
+            if self.fields.len() == limits.fields {
+                return Err(FieldError::TooMany);
+            }
+            let (before, value, form) = trim(raw);
+            let value_at = at + colon + 1 + before;
+            let known = Known::of(name);
+            self.seen |= known.bit();
+            self.fields.push(Field {
+                name: Span::new(at, at + colon),
+                value: Span::new(value_at, value_at + value),
+                known,
+                fate: Fate::ByName,
+                form,
+            });
+            at += colon + 1 + length + 2;
         }
-        let Some(colon) = line.iter().position(|&byte| !is_token(byte)) else { return partial() };
-        match line.get(colon) {
-            Some(b':') if colon > 0 => {}
-            Some(b' ' | b'\t') => return Err(FieldError::BlankBeforeColon),
-            _ => return Err(FieldError::Name),
-        }
-        let after = line.get(colon + 1..).unwrap_or_default();
-        let Some(length) = end_of_value(after) else { return partial() };
-        match after.get(length..) {
-            Some([b'\r', b'\n', ..]) => {}
-            Some([b'\r']) => return partial(),
-            Some([b'\r' | b'\n', ..]) => return Err(FieldError::LineEnd),
-            _ => return Err(FieldError::Value),
-        }
-        if fields.len() == limits.fields {
-            return Err(FieldError::TooMany);
-        }
-        let raw = after.get(..length).unwrap_or_default();
-        let blanks = raw.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
-        let tail = raw.iter().rev().take_while(|&&b| b == b' ' || b == b'\t').count();
-        let value = at + colon + 1 + blanks;
-        let name = Span::new(at, at + colon);
-        fields.push(Field {
-            name,
-            value: Span::new(value, (at + colon + 1 + length).saturating_sub(tail).max(value)),
-            known: Known::of(name.of(bytes)),
-            fate: Fate::ByName,
-        });
-        at += colon + 1 + length + 2;
+    }
+
+    /// Whether such a field is there.
+    pub(crate) fn has(&self, known: Known) -> bool {
+        self.seen & known.bit() != 0
+    }
+
+    /// The fields with a known name, in order.
+    pub(crate) fn all(&self, known: Known) -> impl Iterator<Item = &Field> {
+        let fields = if self.has(known) { self.fields.as_slice() } else { &[] };
+        fields.iter().filter(move |field| field.known == known)
+    }
+
+    /// Their values.
+    pub(crate) fn values<'b>(&self, bytes: &'b [u8], known: Known) -> impl Iterator<Item = &'b [u8]> {
+        self.all(known).map(|field| field.value.of(bytes))
+    }
+
+    /// All of them, in order.
+    pub(crate) fn as_slice(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The same, to mark those that end here.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [Field] {
+        &mut self.fields
     }
 }
 
-/// The values of the fields with a known name, in order.
-pub(crate) fn values<'a>(fields: &'a [Field], bytes: &'a [u8], known: Known) -> impl Iterator<Item = &'a [u8]> {
-    fields.iter().filter(move |field| field.known == known).map(|field| field.value.of(bytes))
+/// Bytes of blank before a value, the length of the value without blanks around it, and how it is spelled.
+fn trim(raw: &[u8]) -> (usize, usize, Form) {
+    let is_blank = |byte: &u8| *byte == b' ' || *byte == b'\t';
+    if let [b' ', value @ ..] = raw
+        && let (Some(first), Some(last)) = (value.first(), value.last())
+        && !is_blank(first)
+        && !is_blank(last)
+    {
+        return (1, value.len(), Form::Usual);
+    }
+    let before = raw.iter().take_while(|byte| is_blank(byte)).count();
+    let behind = raw.iter().rev().take_while(|byte| is_blank(byte)).count();
+    (before, raw.len().saturating_sub(before + behind), Form::Other)
 }
 
 /// Beyond those that mean something to a proxy: request control, credentials and payload processing.

@@ -13,7 +13,7 @@
 use std::net::IpAddr;
 
 use crate::connection::{Persistence, Version};
-use crate::fields::{Fate, Field, Known};
+use crate::fields::{Fate, Field, Form, Known, Section, Span};
 use crate::framing::{RequestFraming, ResponseFraming};
 use crate::request::Request;
 use crate::response::Response;
@@ -76,11 +76,8 @@ pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrit
     write_target(out, request, rewrite.prefix);
     out.extend_from_slice(b" HTTP/1.1\r\n");
     write_field(out, b"Host", rewrite.host.as_bytes());
-    for (field, name, value) in request.fields() {
-        if goes_to_destination(&field, rewrite) {
-            write_field(out, name, value);
-        }
-    }
+    let (bytes, section) = request.section();
+    write_fields(out, bytes, section, |field| goes_to_destination(field, rewrite));
     match request.framing() {
         RequestFraming::None => {}
         RequestFraming::Length(length) => write_length(out, length),
@@ -99,14 +96,10 @@ pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrit
 /// closes the connection at its end.
 pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRewrite<'_>) {
     write_status_line(out, response.status(), response.reason());
-    let mut is_dated = response.status() < 200;
-    for (field, name, value) in response.fields() {
-        if goes_to_client(&field) {
-            is_dated |= field.known == Known::Date;
-            write_field(out, name, value);
-        }
-    }
-    if !is_dated {
+    let (bytes, section) = response.section();
+    write_fields(out, bytes, section, goes_to_client);
+    let is_dated = section.all(Known::Date).any(|field| field.fate == Fate::ByName);
+    if !is_dated && response.status() >= 200 {
         write_field(out, b"Date", rewrite.date.as_bytes());
     }
     for cookie in rewrite.cookies {
@@ -247,6 +240,31 @@ fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRe
     }
 }
 
+/// Writes the fields that go on. A line that is spelled as it would be written, which nearly all are, is copied together
+/// with its neighbours: the bytes are the same, and they were judged one by one.
+fn write_fields(out: &mut Vec<u8>, bytes: &[u8], section: &Section, goes_on: impl Fn(&Field) -> bool) {
+    let mut run = Span::default();
+    for field in section.as_slice().iter().filter(|field| goes_on(field)) {
+        match field.form {
+            Form::Usual => {
+                let line = field.name.through(field.value, CRLF.len());
+                if run.is_followed_by(line) {
+                    run = run.through(line, 0);
+                } else {
+                    out.extend_from_slice(run.of(bytes));
+                    run = line;
+                }
+            }
+            Form::Other => {
+                out.extend_from_slice(run.of(bytes));
+                run = Span::default();
+                write_field(out, field.name.of(bytes), field.value.of(bytes));
+            }
+        }
+    }
+    out.extend_from_slice(run.of(bytes));
+}
+
 fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
     if field.fate == Fate::Nominated {
         return false;
@@ -293,4 +311,5 @@ fn goes_to_client(field: &Field) -> bool {
     }
 }
 
+const CRLF: &[u8] = b"\r\n";
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";

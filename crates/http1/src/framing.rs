@@ -4,7 +4,7 @@
 //! HTTP/1.0, lengths that differ.
 
 use crate::connection::Version;
-use crate::fields::{Field, Known, values};
+use crate::fields::{Known, Section};
 use crate::syntax::{digits, list};
 
 /// How a request's body ends.
@@ -50,10 +50,10 @@ pub(crate) enum FramingError {
 }
 
 /// Reads both fields.
-pub(crate) fn declared(fields: &[Field], bytes: &[u8], version: Version) -> Result<Declared, FramingError> {
+pub(crate) fn declared(fields: &Section, bytes: &[u8], version: Version) -> Result<Declared, FramingError> {
     let length = content_length(fields, bytes)?;
-    let mut codings = values(fields, bytes, Known::TransferEncoding).peekable();
-    if codings.peek().is_none() {
+    let codings = fields.values(bytes, Known::TransferEncoding);
+    if !fields.has(Known::TransferEncoding) {
         return Ok(length.map_or(Declared::Nothing, Declared::Length));
     }
     if length.is_some() || version == Version::Http10 {
@@ -80,9 +80,16 @@ pub(crate) fn declared(fields: &[Field], bytes: &[u8], version: Version) -> Resu
 }
 
 /// All lengths must be the same number; the same number twice is one (RFC 9112 6.3).
-fn content_length(fields: &[Field], bytes: &[u8]) -> Result<Option<u64>, FramingError> {
+fn content_length(fields: &Section, bytes: &[u8]) -> Result<Option<u64>, FramingError> {
+    // Nearly all heads have none, or one with one number.
+    let mut values = fields.values(bytes, Known::ContentLength);
+    match (values.next(), values.next()) {
+        (None, _) => return Ok(None),
+        (Some(text), None) if digits(text).is_some() => return Ok(digits(text)),
+        (Some(_), _) => {}
+    }
     let mut found = None;
-    for text in values(fields, bytes, Known::ContentLength).flat_map(list) {
+    for text in fields.values(bytes, Known::ContentLength).flat_map(list) {
         let length = digits(text).ok_or(FramingError::ContentLength)?;
         if found.is_some_and(|earlier| earlier != length) {
             return Err(FramingError::ContentLength);

@@ -1,6 +1,7 @@
 //! HTTP/1.1 as a pure core: bytes in, bytes and facts out.
 //!
-//! Read in this order: what bytes may stand where ([`syntax`]), field lines ([`fields`]), a request's head
+//! Read in this order: what bytes may stand where ([`syntax`], and `scan` for many
+//! at a time), field lines ([`fields`]), a request's head
 //! ([`request`], [`target`]), a response's head ([`response`]), where a message ends ([`framing`], [`body`]), and what
 //! is written for the next hop ([`forward`]). In front of all of that may stand what a relay says of the client
 //! ([`proxy_header`]).
@@ -14,6 +15,7 @@
 //! in steady state; a view ([`request::Request`], [`response::Response`]) joins them with their bytes.
 #![forbid(unsafe_code)]
 
+mod scan;
 pub mod syntax;
 
 pub mod fields;

@@ -11,9 +11,10 @@ use model::request::{BodyFacts, Fields, Method};
 
 use crate::connection::{self, Persistence, Version};
 use crate::error::{FieldError, RequestError};
-use crate::fields::{self, Fate, Field, Known, Span, values};
+use crate::fields::{Fate, Field, Known, Section, Span};
 use crate::framing::{Declared, FramingError, RequestFraming, declared};
 use crate::limits::HeadLimits;
+use crate::scan::{end_of_line, find};
 use crate::syntax::{is_token, list};
 use crate::target::{self, Target};
 
@@ -27,21 +28,51 @@ pub enum Parsed {
 }
 
 /// The offsets and facts of one request's head. Reused from request to request; keeps its memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RequestHead {
     len: usize,
-    method: Span,
-    target: Target,
+    method: Method,
+    method_name: Span,
     version: Version,
+    /// The request target, and behind it the authority where it comes from Host.
+    text: String,
+    /// Where the target lies in the head.
+    target_place: Span,
+    /// Its parts, in `text`.
+    target: Target,
+    /// In `text`.
     authority: Span,
     host: String,
     port: Option<u16>,
-    fields: Vec<Field>,
+    fields: Section,
     framing: RequestFraming,
     persistence: Persistence,
     expects_continue: bool,
     wants_trailers: bool,
     wants_upgrade: bool,
+}
+
+impl Default for RequestHead {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            method: Method::Other,
+            method_name: Span::default(),
+            version: Version::default(),
+            text: String::new(),
+            target_place: Span::default(),
+            target: Target::default(),
+            authority: Span::default(),
+            host: String::new(),
+            port: None,
+            fields: Section::default(),
+            framing: RequestFraming::default(),
+            persistence: Persistence::default(),
+            expects_continue: false,
+            wants_trailers: false,
+            wants_upgrade: false,
+        }
+    }
 }
 
 impl RequestHead {
@@ -62,7 +93,7 @@ impl RequestHead {
             return if is_full { Err(RequestError::RequestLineTooLong) } else { Ok(Parsed::Partial) };
         };
         self.read_line(line, start)?;
-        let Some(end) = fields::parse(bytes, start + line.len() + 2, limits, &mut self.fields)? else {
+        let Some(end) = self.fields.parse(bytes, start + line.len() + 2, limits)? else {
             return Ok(Parsed::Partial);
         };
         self.len = end;
@@ -92,7 +123,7 @@ impl RequestHead {
             return Err(RequestError::RequestLine);
         }
         let rest = rest.get(1..).unwrap_or_default();
-        let target_end = rest.iter().position(|&byte| byte == b' ').ok_or(RequestError::RequestLine)?;
+        let target_end = find(rest, b' ').ok_or(RequestError::RequestLine)?;
         let (target, version) = rest.split_at(target_end);
         let version = version.get(1..).unwrap_or_default();
         self.version = Version::parse(version).ok_or_else(|| version_error(version))?;
@@ -100,8 +131,11 @@ impl RequestHead {
         if kind == Method::Connect {
             return Err(RequestError::Connect);
         }
-        self.method = Span::new(start, start + method_end);
-        self.target = target::parse(target, start + method_end + 1, kind)?;
+        self.method = kind;
+        self.method_name = Span::new(start, start + method_end);
+        let target_start = start + method_end + 1;
+        self.target_place = Span::new(target_start, target_start + target.len());
+        self.target = target::parse(target, kind)?;
         Ok(())
     }
 
@@ -120,32 +154,57 @@ impl RequestHead {
 
     /// RFC 9112 3.2: exactly one Host in HTTP/1.1, never two; an absolute target replaces it.
     fn judge_host(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
-        let mut hosts = self.fields.iter().filter(|field| field.known == Known::Host).map(|field| field.value);
+        let mut hosts = self.fields.values(bytes, Known::Host);
         let from_field = hosts.next();
-        if hosts.next().is_some() || (from_field.is_none() && self.version == Version::Http11) {
+        let has_more = hosts.next().is_some();
+        drop(hosts);
+        if has_more || (from_field.is_none() && self.version == Version::Http11) {
             return Err(RequestError::HostCount);
         }
         self.host.clear();
         self.port = None;
         self.authority = Span::default();
-        // Host must be good even where the target takes its place.
-        if let (Some(span), Some(_)) = (from_field, self.target.authority) {
-            target::authority(span.of(bytes))?;
+        let target = self.target_place.of(bytes);
+        let of_field = from_field.map(target::authority).transpose()?;
+        let of_target = self.target.authority.map(|place| target::authority(place.of(target))).transpose()?;
+        let behind = match (self.target.authority, from_field) {
+            (Some(place), _) => {
+                self.authority = place;
+                &[]
+            }
+            (None, Some(field)) => {
+                self.authority = Span::new(target.len(), target.len() + field.len());
+                field
+            }
+            (None, None) => &[],
+        };
+        self.keep_text(target, behind);
+        if let Some((host, port)) = of_target.or(of_field) {
+            self.port = port;
+            // The host is the beginning of the authority.
+            self.host.push_str(self.authority.of_text(&self.text).get(..host.len()).unwrap_or_default());
+            self.host.make_ascii_lowercase();
         }
-        let Some(span) = self.target.authority.or(from_field) else { return Ok(()) };
-        let (host, port) = target::authority(span.of(bytes))?;
-        self.authority = span;
-        self.port = port;
-        self.host.push_str(text(host));
-        self.host.make_ascii_lowercase();
         Ok(())
+    }
+
+    /// Both are ASCII. The check is made once here, and not by each question that is answered as text.
+    fn keep_text(&mut self, target: &[u8], authority: &[u8]) {
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        bytes.clear();
+        bytes.extend_from_slice(target);
+        bytes.extend_from_slice(authority);
+        self.text = String::from_utf8(bytes).unwrap_or_default();
     }
 
     fn judge_rest(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         self.expects_continue = false;
         self.wants_trailers = false;
         self.wants_upgrade = false;
-        for field in &self.fields {
+        if ![Known::Expect, Known::Te, Known::Upgrade].into_iter().any(|known| self.fields.has(known)) {
+            return Ok(());
+        }
+        for field in self.fields.as_slice() {
             match field.known {
                 // HTTP/1.0 knows no expectations (RFC 9110 10.1.1).
                 Known::Expect if self.version == Version::Http11 => {
@@ -196,12 +255,23 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The method.
     pub fn method(&self) -> Method {
-        Method::from_bytes(self.method_name().as_bytes())
+        self.head.method
     }
 
     /// The method as it came.
     pub fn method_name(&self) -> &'a str {
-        text(self.head.method.of(self.bytes))
+        match self.head.method {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+            Method::Trace => "TRACE",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Connect => "CONNECT",
+            Method::Other => text(self.head.method_name.of(self.bytes)),
+        }
     }
 
     /// The version of the client.
@@ -222,12 +292,12 @@ impl<'a> Request<'a> {
 
     /// `host[:port]` as it came; empty when an HTTP/1.0 client sent none.
     pub fn authority(&self) -> &'a str {
-        text(self.head.authority.of(self.bytes))
+        self.head.authority.of_text(&self.head.text)
     }
 
     /// The path as it came; `/` when the target had none, `*` for `OPTIONS *`.
     pub fn path(&self) -> &'a str {
-        match text(self.head.target.path.of(self.bytes)) {
+        match self.head.target.path.of_text(&self.head.text) {
             "" if self.head.target.is_asterisk => "*",
             "" => "/",
             path => path,
@@ -236,7 +306,7 @@ impl<'a> Request<'a> {
 
     /// What came after `?`, without it.
     pub fn query(&self) -> Option<&'a str> {
-        self.head.target.query.map(|query| text(query.of(self.bytes)))
+        self.head.target.query.map(|query| query.of_text(&self.head.text))
     }
 
     /// How the body ends.
@@ -276,14 +346,18 @@ impl<'a> Request<'a> {
     /// All fields with name and value, in order, whatever becomes of them.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &'a [u8], &'a [u8])> + use<'a> {
         let bytes = self.bytes;
-        self.head.fields.iter().map(move |field| (*field, field.name.of(bytes), field.value.of(bytes)))
+        self.head.fields.as_slice().iter().map(move |field| (*field, field.name.of(bytes), field.value.of(bytes)))
     }
 
     /// The values of a field that means something to a proxy, in order; those that `Connection` ended are left out.
     pub fn values(&self, known: Known) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
-        let fields = self.head.fields.iter().filter(move |f| f.known == known && f.fate == Fate::ByName);
+        let fields = self.head.fields.all(known).filter(|field| field.fate == Fate::ByName);
         fields.map(move |field| field.value.of(bytes))
+    }
+
+    pub(crate) fn section(&self) -> (&'a [u8], &'a Section) {
+        (self.bytes, &self.head.fields)
     }
 }
 
@@ -299,7 +373,7 @@ impl Fields for Request<'_> {
 
 /// The line up to its CRLF. `None`: its end is not there.
 pub(crate) fn start_line(window: &[u8]) -> Result<Option<&[u8]>, FieldError> {
-    let Some(end) = window.iter().position(|&byte| byte == b'\r' || byte == b'\n') else { return Ok(None) };
+    let Some(end) = end_of_line(window) else { return Ok(None) };
     match window.get(end..) {
         Some([b'\r', b'\n', ..]) => Ok(window.get(..end)),
         Some([b'\r']) => Ok(None),
@@ -328,9 +402,4 @@ fn framing_error(error: FramingError) -> RequestError {
         FramingError::TransferEncoding => RequestError::TransferEncoding,
         FramingError::UnknownCoding => RequestError::UnknownCoding,
     }
-}
-
-/// The first value of a known field.
-pub(crate) fn first<'a>(fields: &'a [Field], bytes: &'a [u8], known: Known) -> Option<&'a [u8]> {
-    values(fields, bytes, known).next()
 }

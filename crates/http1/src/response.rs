@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::connection::{self, Persistence, Version};
 use crate::error::ResponseError;
-use crate::fields::{self, Field, Known, Span};
+use crate::fields::{Field, Known, Section, Span};
 use crate::framing::{Declared, FramingError, ResponseFraming, declared};
 use crate::limits::HeadLimits;
-use crate::request::{Parsed, first, start_line};
-use crate::syntax::{digits, is_value, list};
+use crate::request::{Parsed, start_line};
+use crate::scan::end_of_value;
+use crate::syntax::{digits, list};
 
 /// What the request was, as far as it decides where the response ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct ResponseHead {
     version: Version,
     status: u16,
     reason: Span,
-    fields: Vec<Field>,
+    fields: Section,
     framing: ResponseFraming,
     declared_length: Option<u64>,
     persistence: Persistence,
@@ -49,14 +50,14 @@ impl ResponseHead {
             };
         };
         self.read_line(line)?;
-        let Some(end) = fields::parse(bytes, line.len() + 2, limits, &mut self.fields)? else {
+        let Some(end) = self.fields.parse(bytes, line.len() + 2, limits)? else {
             return Ok(Parsed::Partial);
         };
         self.len = end;
         self.persistence = connection::read(&mut self.fields, bytes, self.version)
             .map_err(|connection::TooManyOptions| ResponseError::ConnectionOptions)?;
         self.judge_framing(bytes, kind)?;
-        self.keep_alive_timeout = first(&self.fields, bytes, Known::KeepAlive).and_then(timeout);
+        self.keep_alive_timeout = self.fields.values(bytes, Known::KeepAlive).next().and_then(timeout);
         Ok(Parsed::Complete)
     }
 
@@ -116,7 +117,7 @@ impl ResponseHead {
         };
         // Three digits, so the number fits.
         self.status = digits(&code).filter(|&code| code >= 100).ok_or(ResponseError::StatusLine)? as u16;
-        if !reason.iter().all(|&byte| is_value(byte)) {
+        if end_of_value(reason).is_some() {
             return Err(ResponseError::StatusLine);
         }
         self.reason = Span::new(line.len() - reason.len(), line.len());
@@ -180,13 +181,17 @@ impl<'a> Response<'a> {
 
     /// Whether a `Retry-After` is there.
     pub fn has_retry_after(&self) -> bool {
-        self.head.fields.iter().any(|field| field.known == Known::RetryAfter)
+        self.head.fields.has(Known::RetryAfter)
+    }
+
+    pub(crate) fn section(&self) -> (&'a [u8], &'a Section) {
+        (self.bytes, &self.head.fields)
     }
 
     /// All fields with name and value, in order, whatever becomes of them.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &'a [u8], &'a [u8])> + use<'a> {
         let bytes = self.bytes;
-        self.head.fields.iter().map(move |field| (*field, field.name.of(bytes), field.value.of(bytes)))
+        self.head.fields.as_slice().iter().map(move |field| (*field, field.name.of(bytes), field.value.of(bytes)))
     }
 }
 

@@ -13,32 +13,6 @@ pub fn is_value(byte: u8) -> bool {
     class(byte) & VALUE != 0
 }
 
-/// Where the first byte lies that may not stand in a field value; eight bytes at a time, as values are most of a head.
-pub(crate) fn end_of_value(bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut at = 0;
-    for word in words {
-        // A tab or a byte above 0x7f may raise a false alarm, so the bytes have the last word.
-        if has_control(u64::from_ne_bytes(*word))
-            && let Some(place) = word.iter().position(|&byte| !is_value(byte))
-        {
-            return Some(at + place);
-        }
-        at += word.len();
-    }
-    rest.iter().position(|&byte| !is_value(byte)).map(|place| at + place)
-}
-
-/// Whether some byte is below 0x20 or is 0x7f; never false when there is one (Anderson, "Bit Twiddling Hacks":
-/// hasless, haszero).
-fn has_control(word: u64) -> bool {
-    const ONES: u64 = u64::MAX / 0xff;
-    let below = word.wrapping_sub(ONES * 0x20) & !word;
-    let delete = word ^ (ONES * 0x7f);
-    let is_delete = delete.wrapping_sub(ONES) & !delete;
-    (below | is_delete) & (ONES * 0x80) != 0
-}
-
 /// Whether `byte` may stand in a request target: visible ASCII without `"`, `#`, `<`, `>`, `\`, `^`, `` ` ``, `{`,
 /// `|` and `}`. RFC 3986 asks for those to be percent-encoded; of them only the ones that servers read in different
 /// ways (`#`, `\`, `"`, `<`, `>`) are refused here, as browsers do send the others as they are.
@@ -100,11 +74,20 @@ pub fn write_address(out: &mut Vec<u8>, address: IpAddr) {
                 if place > 0 {
                     out.push(b'.');
                 }
-                write_number(out, u64::from(octet));
+                write_octet(out, octet);
             }
         }
         // Writing into memory does not fail.
         IpAddr::V6(address) => drop(write!(out, "{address}")),
+    }
+}
+
+fn write_octet(out: &mut Vec<u8>, octet: u8) {
+    let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10].map(|digit| b'0' + digit);
+    match octet {
+        100.. => out.extend_from_slice(&[hundreds, tens, ones]),
+        10..100 => out.extend_from_slice(&[tens, ones]),
+        0..10 => out.push(ones),
     }
 }
 
@@ -177,22 +160,6 @@ mod tests {
             ("1_0", None),
         ] {
             assert_eq!(digits(text.as_bytes()), number, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_end_of_a_value_is_found_wherever_it_lies() {
-        for length in 0..20 {
-            let plain = vec![b'a'; length];
-            assert_eq!(end_of_value(&plain), None, "{length}");
-            for place in 0..length {
-                for byte in 0..=255u8 {
-                    let mut bytes = plain.clone();
-                    bytes[place] = byte;
-                    let naive = bytes.iter().position(|&byte| !is_value(byte));
-                    assert_eq!(end_of_value(&bytes), naive, "{byte} at {place} of {length}");
-                }
-            }
         }
     }
 

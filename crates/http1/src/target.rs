@@ -4,9 +4,9 @@ use model::request::Method;
 
 use crate::error::RequestError;
 use crate::fields::Span;
-use crate::syntax::{is_host, is_target};
+use crate::scan::{find, is_all_host, is_all_target};
 
-/// Where the parts of a target lie.
+/// Where the parts of a target lie in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Of the absolute form; it then wins over Host (RFC 9112 3.2.2).
@@ -19,35 +19,35 @@ pub(crate) struct Target {
     pub is_asterisk: bool,
 }
 
-/// Parses the target that lies at `start` in its head.
-pub(crate) fn parse(text: &[u8], start: usize, method: Method) -> Result<Target, RequestError> {
-    if text.is_empty() || !text.iter().all(|&byte| is_target(byte)) {
+/// Parses a target.
+pub(crate) fn parse(text: &[u8], method: Method) -> Result<Target, RequestError> {
+    if text.is_empty() || !is_all_target(text) {
         return Err(RequestError::Target);
     }
     match text {
-        [b'/', ..] => Ok(path_and_query(text, start)),
+        [b'/', ..] => Ok(path_and_query(text, 0)),
         b"*" if method == Method::Options => Ok(Target { is_asterisk: true, ..Target::default() }),
-        _ => absolute(text, start, method),
+        _ => absolute(text, method),
     }
 }
 
 /// A target with a scheme. https on a plain connection is not ours to answer for.
-fn absolute(text: &[u8], start: usize, method: Method) -> Result<Target, RequestError> {
+fn absolute(text: &[u8], method: Method) -> Result<Target, RequestError> {
     let (scheme, rest) = text.split_at_checked(SCHEME.len()).ok_or(RequestError::Target)?;
     if !scheme.eq_ignore_ascii_case(SCHEME) {
         return Err(RequestError::Target);
     }
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let (_, tail) = rest.split_at(end);
-    let at = start + SCHEME.len() + end;
+    let at = SCHEME.len() + end;
     let mut target = path_and_query(tail, at);
-    target.authority = Some(Span::new(start + SCHEME.len(), at));
+    target.authority = Some(Span::new(SCHEME.len(), at));
     target.is_asterisk = tail.is_empty() && method == Method::Options;
     Ok(target)
 }
 
 fn path_and_query(text: &[u8], start: usize) -> Target {
-    let mark = text.iter().position(|&byte| byte == b'?');
+    let mark = find(text, b'?');
     let path = Span::new(start, start + mark.unwrap_or(text.len()));
     let query = mark.map(|mark| Span::new(start + mark + 1, start + text.len()));
     Target { authority: None, path, query, is_asterisk: false }
@@ -67,9 +67,9 @@ pub(crate) fn authority(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestErro
             [_, ..] => return Err(RequestError::Authority),
         }
     } else {
-        let colon = text.iter().position(|&byte| byte == b':');
+        let colon = find(text, b':');
         let host = text.get(..colon.unwrap_or(text.len())).unwrap_or_default();
-        if host.is_empty() || !host.iter().all(|&byte| is_host(byte)) {
+        if host.is_empty() || !is_all_host(host) {
             return Err(RequestError::Authority);
         }
         (host, colon.map(|colon| text.get(colon + 1..).unwrap_or_default()))

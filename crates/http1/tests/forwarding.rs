@@ -176,3 +176,28 @@ fn a_response_without_a_date_gets_one_and_an_interim_one_does_not() {
     assert_eq!(out("HTTP/1.1 304 X\r\nConnection: date\r\nDate: then\r\n\r\n"), "HTTP/1.1 304 X\r\nDate: now\r\n\r\n");
     assert_eq!(out("HTTP/1.1 103 X\r\n\r\n"), "HTTP/1.1 103 X\r\n\r\n");
 }
+
+/// Lines that are spelled as they would be written are copied together; that must not show.
+#[test]
+fn lines_that_are_copied_together_read_as_if_each_had_been_written_anew() {
+    let spellings =
+        ["A: 1", "B:2", "C:  3", "D: 4 ", "E:", "F: ", "G:\t7", "Connection: H", "H: 8", "Keep-Alive: 9", "I: j, k"];
+    for kept in 0..1u32 << spellings.len() {
+        let lines: Vec<&str> =
+            (0..).zip(spellings).filter(|(at, _)| kept >> at & 1 == 1).map(|(_, line)| line).collect();
+        let ends_here = |line: &str| {
+            line.starts_with("Connection")
+                || line.starts_with("Keep-Alive")
+                || line.starts_with('H') && lines.contains(&"Connection: H")
+        };
+        let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let out = forwarded(&format!("GET / HTTP/1.1\r\nHost: a\r\n{text}\r\n"), REWRITE);
+        let anew = |line: &&str| {
+            let (name, value) = line.split_once(':').unwrap();
+            format!("{name}: {}\r\n", value.trim())
+        };
+        let expected: String = lines.iter().filter(|line| !ends_here(line)).map(anew).collect();
+        let written = out.split_once("X-Forwarded-For").unwrap().0.split_once("Host: d1:81\r\n").unwrap().1;
+        assert_eq!(written, expected, "{lines:?}");
+    }
+}

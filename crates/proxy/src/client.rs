@@ -90,7 +90,8 @@ impl<I: Io> Client<I> {
                         let held = work.get_or_insert_with(|| local.workspace());
                         held.head.extend_from_slice(bytes);
                         // No line can have ended without a line end; parsing again would only cost.
-                        let has_line = bytes.contains(&b'\n') || held.head.len() > limits.line;
+                        let has_line =
+                            bytes.last() == Some(&b'\n') || bytes.contains(&b'\n') || held.head.len() > limits.line;
                         if has_line && let Some(verdict) = parse(held, &mut self.input, limits) {
                             return Poll::Ready(Some(verdict));
                         }

@@ -61,14 +61,14 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<Timestamp>,
 }
 
-/// Sends `work.back` (head and first bytes of the body) and then the rest of the body.
+/// Sends `work.back` (head and first bytes of the body) and then the rest of the body. Also tells when that was over.
 pub(crate) async fn deliver<I: Io, R>(
     wires: Wires<'_, I, R>,
     body: &mut Body,
     coding: Coding,
     rest: Rest,
     limits: Limits,
-) -> Delivered {
+) -> (Delivered, Timestamp) {
     let mut delivery = Delivery {
         wires,
         body,
@@ -82,7 +82,11 @@ pub(crate) async fn deliver<I: Io, R>(
         progress: limits.started,
     };
     delivery.begin();
-    poll_fn(|context| delivery.poll(context)).await
+    let delivered = poll_fn(|context| delivery.poll(context)).await;
+    let Delivery { wires, moved, .. } = delivery;
+    // Most responses are over at once: what was the time still is.
+    let now = if moved.is_none() { limits.started } else { wires.local.io.now() };
+    (delivered, now)
 }
 
 /// Takes out of `bytes` what belongs to the body and appends it to `back`; the number of bytes taken.

@@ -172,9 +172,14 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         }
     }
 
-    /// Tells the machine, and puts what it reports where it belongs.
+    /// Reads the clock and tells the machine.
     fn handle(&mut self, input: Input) -> Step {
         self.now = self.local.io.now();
+        self.tell(input)
+    }
+
+    /// Tells the machine, and puts what it reports where it belongs.
+    fn tell(&mut self, input: Input) -> Step {
         let gate = self.sharing.advance(self.now);
         let mut picks = self.local.picks.borrow_mut();
         let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);

@@ -56,7 +56,7 @@ pub fn check(path: &str) -> Result<(), PathError> {
         return Err(PathError::NoSlash);
     }
     // Nearly all paths consist of bytes that no rule speaks of.
-    if bytes.iter().all(|&byte| is_plain(byte)) {
+    if is_all_plain(bytes) {
         return Ok(());
     }
     // Dots in the current segment, counted until something else than a dot comes.
@@ -79,9 +79,23 @@ pub fn check(path: &str) -> Result<(), PathError> {
     dots.check()
 }
 
-fn is_plain(byte: u8) -> bool {
-    byte > b' ' && !matches!(byte, b'.' | b'%' | b'\\' | b'#' | b';' | 0x7f)
+/// Eight bytes at a time, without a branch for each of them.
+fn is_all_plain(bytes: &[u8]) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let all = |bytes: &[u8]| bytes.iter().fold(true, |all, &byte| all & PLAIN[usize::from(byte)]);
+    chunks.iter().all(|chunk| all(chunk)) && all(rest)
 }
+
+/// One load tells of a byte whether some rule speaks of it.
+static PLAIN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = byte > b' ' as usize && !matches!(byte as u8, b'.' | b'%' | b'\\' | b'#' | b';' | 0x7f);
+        byte += 1;
+    }
+    table
+};
 
 /// What the current segment consists of so far.
 #[derive(Clone, Copy)]

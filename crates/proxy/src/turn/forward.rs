@@ -41,10 +41,11 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let limits = Limits { started: self.now, idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
         let wires =
             Wires { local: self.local, client: self.client, leg: &mut leg, work: self.work, upload: &mut self.upload };
-        let delivered = deliver(wires, &mut body, form.coding, rest, limits).await;
+        let (delivered, now) = deliver(wires, &mut body, form.coding, rest, limits).await;
+        self.now = now;
         let end = self.end_of(&leg, status, delivered);
         self.finish_leg(leg, cluster, destination, delivered);
-        self.handle(Input::ResponseEnded { end });
+        self.tell(Input::ResponseEnded { end });
         self.end(status, reason_of(delivered));
         self.after(delivered, form)
     }
