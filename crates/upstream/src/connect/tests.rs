@@ -64,6 +64,7 @@ async fn each_way_to_fail_has_its_own_reason() {
         (Behaviour::Fail(ENOBUFS), FailureKind::Local),
         // ENOMEM, EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, ETIMEDOUT, EPERM
         (Behaviour::Fail(12), FailureKind::Local),
+        (Behaviour::Fail(EAGAIN), FailureKind::Local),
         (Behaviour::Fail(98), FailureKind::Local),
         (Behaviour::Fail(99), FailureKind::Local),
         (Behaviour::Fail(101), FailureKind::Unreachable),
@@ -79,6 +80,24 @@ async fn each_way_to_fail_has_its_own_reason() {
     }
     assert_eq!(kind(&connector, named("nobody.test"), FAR).await, FailureKind::Dns);
     assert_eq!(kind(&connector, named("empty.test"), FAR).await, FailureKind::Dns);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_start_at_the_addresses_of_their_family_in_turn() {
+    let (io, connector) = sim();
+    let sources: Vec<IpAddr> = ["10.9.0.1", "2001:db8::9", "10.9.0.2"].map(|ip| ip.parse().unwrap()).into();
+    let address = "10.0.0.9:80".parse().unwrap();
+    let _listening = io.bind(address, Share::First).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let target = Target { sources: &sources, ..plain("10.0.0.9:80") };
+        let Stream::Plain(stream) = connector.connect(target, FAR).await.unwrap() else { panic!("plain") };
+        seen.push(::io::Stream::local_addr(&stream).unwrap().ip().to_string());
+    }
+    assert_eq!(seen, ["10.9.0.1", "10.9.0.2", "10.9.0.1", "10.9.0.2"]);
+    let six = Target { sources: &sources[..1], ..plain("[2001:db8::1]:80") };
+    let _listening = io.bind("[2001:db8::1]:80".parse().unwrap(), Share::First).unwrap();
+    assert!(connector.connect(six, FAR).await.is_ok(), "none of its family: the system chooses");
 }
 
 #[tokio::test(start_paused = true)]
