@@ -110,7 +110,11 @@ pub(super) const DOCUMENTS: &[Document] = &[
             ("passive", "string", "Health by traffic: unknown, healthy or unhealthy"),
             ("status", "string", "As in Node"),
             ("available", "boolean", "Whether traffic may use it"),
-            ("because", "string", "Why: health, panic, guard, cap, unhealthy, probe_first, weight, no_address, drained or policy"),
+            (
+                "because",
+                "string",
+                "Why: health, panic, guard, cap, unhealthy, probe_first, weight, no_address, drained or policy",
+            ),
             ("gated", "boolean", "One request at a time"),
             ("in_flight", "integer", "Requests in flight"),
             ("counter", "Counter", "Consecutive counts"),
