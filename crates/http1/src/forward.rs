@@ -2,7 +2,7 @@
 //!
 //! | field | towards the destination | towards the client |
 //! |---|---|---|
-//! | `Connection` and every field it names, `Keep-Alive`, `Proxy-*`, `HTTP2-Settings`, `Upgrade`, `TE` | end here (RFC 9110 7.6.1); `TE: trailers` is said anew | end here |
+//! | `Connection` and every field it names, `Keep-Alive`, `Proxy-*`, `HTTP2-Settings`, `Upgrade`, `TE` | end here (RFC 9110 7.6.1); `TE: trailers` and a good `Upgrade` are said anew | end here; the `Upgrade` of a 101 or 426 is said anew |
 //! | `Host` | replaced | as it is |
 //! | `Content-Length`, `Transfer-Encoding` | one of them, written anew | one of them, written anew |
 //! | `Expect` | as told | |
@@ -18,6 +18,7 @@ use crate::framing::{RequestFraming, ResponseFraming};
 use crate::request::Request;
 use crate::response::Response;
 use crate::syntax::{write_address, write_number};
+use crate::upgrade;
 
 /// What a request's head becomes for one destination.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +87,9 @@ pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrit
     if request.wants_trailers() {
         out.extend_from_slice(b"TE: trailers\r\nConnection: TE\r\n");
     }
+    if request.offers_upgrade() {
+        upgrade::write_offer(out, request);
+    }
     write_forwarded(out, request, rewrite);
     out.extend_from_slice(b"\r\n");
 }
@@ -114,6 +118,9 @@ pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRe
             }
         }
         ResponseFraming::Chunked | ResponseFraming::Close => {}
+    }
+    if matches!(response.status(), 101 | 426) && rewrite.version == Version::Http11 {
+        upgrade::write_demand(out, response);
     }
     if response.status() >= 200 {
         write_connection(out, rewrite.version, rewrite.persistence);
@@ -165,6 +172,7 @@ pub fn write_connection(out: &mut Vec<u8>, version: Version, persistence: Persis
 pub fn phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",
+        101 => "Switching Protocols",
         200 => "OK",
         201 => "Created",
         202 => "Accepted",

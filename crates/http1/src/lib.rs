@@ -2,9 +2,9 @@
 //!
 //! Read in this order: what bytes may stand where ([`syntax`], and `scan` for many
 //! at a time), field lines ([`fields`]), a request's head
-//! ([`request`], [`target`]), a response's head ([`response`]), where a message ends ([`framing`], [`body`]), and what
-//! is written for the next hop ([`forward`]). In front of all of that may stand what a relay says of the client
-//! ([`proxy_header`]).
+//! ([`request`], [`target`]), a response's head ([`response`]), where a message ends ([`framing`], [`body`]), what a
+//! connection may be switched to ([`upgrade`]), and what is written for the next hop ([`forward`]). In front of all of
+//! that may stand what a relay says of the client ([`proxy_header`]).
 //!
 //! The parser is stricter than RFC 9112 asks a recipient to be: every leniency that the RFC merely allows (a lone LF,
 //! folded lines, blanks before the colon, lists in `Transfer-Encoding`) is a way to make two parsers disagree, and a
@@ -34,6 +34,8 @@ pub mod response;
 
 pub mod body;
 mod chunked;
+
+pub mod upgrade;
 
 pub mod forward;
 

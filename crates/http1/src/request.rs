@@ -17,6 +17,7 @@ use crate::limits::HeadLimits;
 use crate::scan::{end_of_line, find};
 use crate::syntax::{is_token, list};
 use crate::target::{self, Target};
+use crate::upgrade;
 
 /// Whether a head is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub struct RequestHead {
     persistence: Persistence,
     expects_continue: bool,
     wants_trailers: bool,
-    wants_upgrade: bool,
+    offers_upgrade: bool,
 }
 
 impl Default for RequestHead {
@@ -70,7 +71,7 @@ impl Default for RequestHead {
             persistence: Persistence::default(),
             expects_continue: false,
             wants_trailers: false,
-            wants_upgrade: false,
+            offers_upgrade: false,
         }
     }
 }
@@ -200,10 +201,11 @@ impl RequestHead {
     fn judge_rest(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         self.expects_continue = false;
         self.wants_trailers = false;
-        self.wants_upgrade = false;
+        self.offers_upgrade = false;
         if ![Known::Expect, Known::Te, Known::Upgrade].into_iter().any(|known| self.fields.has(known)) {
             return Ok(());
         }
+        self.offers_upgrade = upgrade::is_offered(self.fields.as_slice(), bytes, self.version);
         for field in self.fields.as_slice() {
             match field.known {
                 // HTTP/1.0 knows no expectations (RFC 9110 10.1.1).
@@ -216,8 +218,8 @@ impl RequestHead {
                 Known::Te => {
                     self.wants_trailers |= list(field.value.of(bytes)).any(|te| te.eq_ignore_ascii_case(b"trailers"));
                 }
-                Known::Upgrade => self.wants_upgrade = self.version == Version::Http11,
                 Known::Other
+                | Known::Upgrade
                 | Known::Host
                 | Known::Connection
                 | Known::ContentLength
@@ -338,9 +340,9 @@ impl<'a> Request<'a> {
         self.head.wants_trailers
     }
 
-    /// Whether the client offers another protocol.
-    pub fn wants_upgrade(&self) -> bool {
-        self.head.wants_upgrade
+    /// Whether the client offers another protocol that the destination may be offered ([`crate::upgrade`]).
+    pub fn offers_upgrade(&self) -> bool {
+        self.head.offers_upgrade
     }
 
     /// All fields with name and value, in order, whatever becomes of them.
