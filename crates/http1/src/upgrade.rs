@@ -12,7 +12,8 @@ use crate::syntax::{is_token, list};
 
 /// Whether a request's fields offer a protocol that may be offered on.
 pub(crate) fn is_offered(fields: &[Field], bytes: &[u8], version: Version) -> bool {
-    version == Version::Http11 && fields.iter().any(|field| is_offer(field) && protocols(field.value, bytes).count() > 0)
+    version == Version::Http11
+        && fields.iter().any(|field| is_offer(field) && protocols(field.value, bytes).count() > 0)
 }
 
 /// The protocols that the client offers and the destination may be offered, in the client's order.
@@ -138,7 +139,8 @@ mod tests {
         assert!(accepts("websocket", "Connection: Upgrade\r\nUpgrade: WebSocket\r\n"));
         assert!(accepts("a/1, b", "Upgrade: b\r\n"));
         assert!(accepts("a/1, b", "Upgrade: a/1, b\r\n"));
-        for refused in ["", "Upgrade: c\r\n", "Upgrade: b, c\r\n", "Upgrade: a\r\n", "Upgrade:\r\n", "Upgrade: h2c\r\n"] {
+        for refused in ["", "Upgrade: c\r\n", "Upgrade: b, c\r\n", "Upgrade: a\r\n", "Upgrade:\r\n", "Upgrade: h2c\r\n"]
+        {
             assert!(!accepts("a/1, b, h2c", refused), "{refused:?}");
         }
     }

@@ -19,7 +19,7 @@ pub enum UpstreamHttp {
     Http2OrHttp1,
 }
 
-/// Where connections to destinations start, and what they begin with.
+/// Where connections to destinations start, what they begin with, and what ends those that were upgraded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Outbound {
     /// Own addresses to connect from, in turn; empty: the system chooses.
@@ -27,6 +27,19 @@ pub struct Outbound {
     /// Whether connections begin with a PROXY header, version 2, that names the client (LOCAL for probes). Such
     /// connections serve one client each.
     pub proxy_protocol: SendProxy,
+    /// What becomes of tunnels when their destination turns Unhealthy.
+    pub tunnels: Tunnels,
+}
+
+/// What becomes of tunnels (upgraded connections) when their destination turns Unhealthy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tunnels {
+    /// They go on.
+    #[default]
+    Keep,
+    /// They are closed, within a second of the verdict.
+    CloseOnUnhealthy,
 }
 
 /// Whether connections to destinations begin with a PROXY header.

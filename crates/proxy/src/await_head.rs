@@ -18,6 +18,7 @@ use http1::forward;
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
 use http1::response::RequestKind;
+use http1::upgrade;
 use io::Io;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
@@ -182,13 +183,22 @@ impl<I: Io, R> Wait<'_, I, R> {
                 Ok(Parsed::Complete) if !response.is_interim() => return Some(Awaited::Head),
                 Ok(Parsed::Complete) => {}
             }
-            // Nothing was offered that could be switched to.
+            if self.wires.work.response.status() == 101 {
+                return Some(if self.is_switched() { Awaited::Head } else { Awaited::Failed(FailureKind::Protocol) });
+            }
             self.interim += 1;
-            if self.wires.work.response.status() == 101 || self.interim > MAX_INTERIM {
+            if self.interim > MAX_INTERIM {
                 return Some(Awaited::Failed(FailureKind::Protocol));
             }
             self.pass_interim();
         }
+    }
+
+    /// Whether a 101 may be believed: it accepts what was offered, and the request is over (RFC 9110 7.8).
+    fn is_switched(&self) -> bool {
+        let Wires { work, upload, .. } = &self.wires;
+        let request = work.request.view(&work.head);
+        upload.is_sent(&work.window) && upgrade::is_accepted(&request, &work.response.view(&work.reply))
     }
 
     /// 100 goes to a client that waits for it, once; others (103) to whom they were made for.

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::entry::Arrival;
 use crate::local::{Local, Workspace};
 use crate::timer::Timer;
+use crate::tunnel::Tunnel;
 use crate::wire::Wire;
 
 /// A client's connection.
@@ -32,6 +33,8 @@ pub(crate) struct Client<I: Io> {
     pub(crate) timer: Timer<I>,
     /// Bytes that were sent, all exchanges together.
     pub(crate) sent: u64,
+    /// What the connection was switched to. Its turn leaves it here.
+    pub(crate) tunnel: Option<Box<Tunnel<I::Stream>>>,
 }
 
 /// What waiting for a head comes to.
@@ -59,7 +62,7 @@ impl<I: Io> Client<I> {
     /// A connection that was just accepted.
     pub(crate) fn new(io: I, stream: Wire<I::Stream>, peer: SocketAddr) -> Self {
         let address = crate::local::address_of(peer);
-        Self { stream, address, arrival: None, input: Vec::new(), timer: Timer::new(io), sent: 0 }
+        Self { stream, address, arrival: None, input: Vec::new(), timer: Timer::new(io), sent: 0, tunnel: None }
     }
 
     /// Reads one head into a workspace. Without a byte of it nothing is held.

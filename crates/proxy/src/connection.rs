@@ -24,6 +24,7 @@ use crate::record::{Outcome, Record, Told};
 use crate::relay::Peer;
 use crate::respond::{Recipient, Reply};
 use crate::seats;
+use crate::tunnel;
 use crate::turn::After;
 
 /// Serves one connection to its end.
@@ -71,6 +72,11 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             After::KeepAlive(now) => idle_until = now + view.config.limits.keepalive,
             After::Close => return Box::pin(client.close(&local)).await,
             After::Linger => return Box::pin(client.linger(&local)).await,
+            After::Switched => {
+                let Some(tunnel) = client.tunnel.take() else { return };
+                // Boxed, so that connections that are no tunnels have no room for one.
+                return Box::pin(tunnel::serve(&local, client, tunnel)).await;
+            }
             After::Reset => return client.stream.reset_on_drop(),
         }
     }

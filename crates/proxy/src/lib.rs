@@ -6,6 +6,7 @@
 //!                              leg, pool <── attempt ── await_head ── upload     │
 //!                                            forward ── download                 │
 //!                                            answer ─── respond                  └─> sharing ──> board; record ──> log
+//!                                            switch ─── tunnel
 //! ```
 //! Read in that order; between listener and connection stands `entry`: PROXY header, access list, TLS. The machine in
 //! `exchange` decides; what stands here moves bytes and watches the clock. A worker shares nothing with the others but
@@ -56,6 +57,8 @@ mod wall;
 
 mod await_head;
 mod download;
+
+mod tunnel;
 
 mod respond;
 

@@ -1,5 +1,7 @@
 //! What is told of an exchange when it is over: metrics, and a line in the access log where there is one.
 
+mod kept;
+
 use std::net::IpAddr;
 
 use exchange::{Exchange, Report, Snapshot};
@@ -11,6 +13,8 @@ use model::time::Timestamp;
 use crate::access_log::{AttemptLine, Line, millis};
 use crate::local::Local;
 use crate::wall::rfc3339_now;
+
+pub(crate) use self::kept::Kept;
 
 /// Collects the facts of one exchange.
 pub(crate) struct Record {

@@ -66,6 +66,11 @@ impl<'a> Sharing<'a> {
         }
     }
 
+    /// The client's place among its requests in flight, for what goes on after the exchange.
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        self.permit.take()
+    }
+
     fn hand_back(&self, gate: Option<GateGuard>) {
         let mut place = self.gate.borrow_mut();
         if place.is_none() {

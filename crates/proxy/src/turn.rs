@@ -10,6 +10,7 @@
 mod answer;
 mod attempt;
 mod forward;
+mod switch;
 
 use std::net::IpAddr;
 
@@ -45,6 +46,8 @@ pub(crate) enum After {
     Linger,
     /// It is reset: what the client has got must not pass for whole.
     Reset,
+    /// It speaks another protocol now; the tunnel lies in the client.
+    Switched,
 }
 
 /// One exchange.
@@ -112,8 +115,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             fields: &request,
             client: facts.client,
             body: request.body(),
-            // Not offered to the destination, so that nothing can be switched to.
-            is_upgrade: false,
+            is_upgrade: request.offers_upgrade(),
         },
         &snapshot,
         &mut local.picks.borrow_mut(),

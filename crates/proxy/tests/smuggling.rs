@@ -72,7 +72,7 @@ fn bytes_behind_a_request_are_the_next_request() {
     }
     let targets: Vec<String> = destination.requests().iter().map(|request| request.message.target()).collect();
     assert_eq!(targets, ["/1", "/2", "/3"]);
-    assert!(destination.requests()[0].message.value("upgrade").is_none());
+    assert_eq!(destination.requests()[0].message.value("upgrade").as_deref(), Some("foo"));
 }
 
 #[test]

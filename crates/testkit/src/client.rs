@@ -122,6 +122,22 @@ impl Client {
         (message, result)
     }
 
+    /// Exactly this many bytes.
+    ///
+    /// # Panics
+    ///
+    /// When they do not come.
+    pub fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < count {
+            let piece = self.reader.piece().unwrap_or_else(|error| panic!("{error}; so far {bytes:?}"));
+            assert!(!piece.is_empty(), "the end after {bytes:?}");
+            bytes.extend_from_slice(&piece);
+        }
+        assert_eq!(bytes.len(), count, "more bytes than expected: {bytes:?}");
+        bytes
+    }
+
     /// All bytes until the connection ends, and how it ended.
     pub fn rest(&mut self) -> (Vec<u8>, End) {
         let mut bytes = Vec::new();

@@ -26,6 +26,10 @@ use crate::message::{Expect, Message, Reader};
 pub enum Act {
     /// Reads the request's body up to its end. Without it the body stays unread.
     ReadBody,
+    /// Reads whatever comes until the peer ends its side; the request's body then holds it.
+    ReadToEnd,
+    /// Sends every piece back as it comes, until the peer ends its side.
+    Echo,
     /// Sends bytes as they are, in one piece.
     Send(Vec<u8>),
     /// Waits.
@@ -221,6 +225,25 @@ fn perform(acts: &[Act], reader: &mut Reader<Socket>, mut request: Option<Reques
                 }
                 if result.is_err() {
                     return Flow::Over;
+                }
+            }
+            Act::ReadToEnd => {
+                let mut bytes = Vec::new();
+                let result = reader.to_end(&mut bytes);
+                let index = request.as_ref().map_or(usize::MAX, |request| request.number - 1);
+                if let Some(kept) = lock(&shared.requests).get_mut(index) {
+                    kept.message.body.clone_from(&bytes);
+                    kept.message.raw_body = bytes;
+                }
+                if result.is_err() {
+                    return Flow::Over;
+                }
+            }
+            Act::Echo => {
+                while let Ok(piece @ [_, ..]) = reader.piece().as_deref() {
+                    if reader.source().write_all(piece).is_err() {
+                        return Flow::Over;
+                    }
                 }
             }
             Act::Send(bytes) => {

@@ -149,6 +149,14 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// What there is, or the next that comes; empty at the end of the stream.
+    pub fn piece(&mut self) -> io::Result<Vec<u8>> {
+        if self.buffer.is_empty() {
+            self.fill()?;
+        }
+        Ok(std::mem::take(&mut self.buffer))
+    }
+
     fn chunks(&mut self, message: &mut Message) -> io::Result<()> {
         loop {
             let line = self.line(&mut message.raw_body)?;

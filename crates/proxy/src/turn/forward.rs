@@ -33,6 +33,9 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let Some((cluster, destination)) = placed else { return After::Close };
         self.local.board.progressed(leg.in_flight.slot(), self.now);
         let cookies = self.exchange.cookies(&snapshot);
+        if self.work.response.is_interim() {
+            return self.switch(leg, cluster, destination, &cookies);
+        }
         let form = self.write_head(&cookies);
         let status = self.work.response.status();
         let mut body = Body::of_response(self.work.response.framing());
@@ -113,7 +116,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         form
     }
 
-    fn end_of(&self, leg: &Leg<I::Stream>, status: u16, delivered: Delivered) -> AttemptEnd {
+    pub(super) fn end_of(&self, leg: &Leg<I::Stream>, status: u16, delivered: Delivered) -> AttemptEnd {
         let failure = match delivered {
             Delivered::Whole | Delivered::WithSurplus => None,
             Delivered::Broken(kind) => Some(kind),

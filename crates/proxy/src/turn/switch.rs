@@ -1,0 +1,60 @@
+//! The end of an exchange that becomes a tunnel: the 101 goes to the client, the leg and all that is told of it go into
+//! the tunnel, and the workspace becomes free.
+
+use exchange::Input;
+use exchange::snapshot::{ClusterView, DestinationView};
+use http1::connection::Persistence;
+use http1::forward::ResponseRewrite;
+use io::Io;
+use upstream::Resolve;
+
+use super::{After, Turn};
+use crate::download::Delivered;
+use crate::leg::Leg;
+use crate::record::Told;
+use crate::tunnel::pump::Pump;
+use crate::tunnel::{Bounds, Tunnel};
+
+impl<I: Io, R: Resolve> Turn<'_, I, R> {
+    /// Switches to what the destination's 101 says. The attempt is Ok from here on; only a break is told later.
+    pub(super) fn switch(
+        &mut self,
+        leg: Leg<I::Stream>,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+        cookies: &[String],
+    ) -> After {
+        let response = self.work.response.view(&self.work.reply);
+        let status = response.status();
+        // Behind interim responses that wait there.
+        let mut down = std::mem::take(&mut self.work.back);
+        let (version, persistence) = (self.facts.version, Persistence::KeepAlive);
+        let rewrite = ResponseRewrite { version, persistence, cookies, date: "" };
+        http1::forward::response(&mut down, &response, &rewrite);
+        down.extend_from_slice(self.work.reply.get(self.work.response.len()..).unwrap_or_default());
+        let up = std::mem::take(&mut self.client.input);
+        let end = self.end_of(&leg, status, Delivered::Whole);
+        self.handle(Input::ResponseEnded { end });
+        let told = Told {
+            listener: self.view.config.id.as_str(),
+            client: self.facts.client,
+            sent: self.client.sent,
+            request: Some(self.work.request.view(&self.work.head)),
+            walked: Some((&self.exchange, &*self.snapshot)),
+        };
+        self.client.tunnel = Some(Box::new(Tunnel {
+            leg,
+            pump: Pump::new(up, down),
+            kept: self.record.keep(self.local, told),
+            bounds: Bounds {
+                idle: cluster.timeouts.tunnel_idle,
+                tunnels: cluster.config.outbound.tunnels,
+                cluster: cluster.id.clone(),
+                destination: destination.id.clone(),
+            },
+            since: self.now,
+            permit: self.sharing.permit(),
+        }));
+        After::Switched
+    }
+}
