@@ -333,9 +333,9 @@ fn a_break_is_charged_as_a_cut_beside_the_ok() {
 #[test]
 fn a_planned_stop_lets_tunnels_live_until_the_grace_is_over() {
     let destination = switching(vec![Act::Echo]);
-    let proxy = setup(&[destination.addr()]).start();
+    let mut proxy = setup(&[destination.addr()]).start();
     let mut client = switched(&proxy);
-    proxy.workers.drain(Duration::from_millis(800));
+    proxy.workers.drain(proxy::Drain::within(Duration::from_millis(800)));
     std::thread::sleep(Duration::from_millis(300));
     client.send("x");
     assert_eq!(client.exactly(1), b"x");
