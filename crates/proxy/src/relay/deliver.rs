@@ -52,6 +52,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         };
         self.work.back.clear();
         if matches!(delivered, Delivered::Broken(_) | Delivered::Deadline) {
+            // The task that writes for the client goes first, as a reset takes away what waits.
+            tokio::task::yield_now().await;
             self.client.abort(Abort::Cut);
         }
         let end = self.end_of(status, delivered);
