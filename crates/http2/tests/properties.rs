@@ -1,4 +1,5 @@
 //! For any request that HTTP/2 can carry: the text is refused or read back as the same request, field by field.
+#![allow(clippy::unwrap_used)]
 
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
@@ -13,7 +14,7 @@ const WIDE: HeadLimits = HeadLimits { line: 1 << 20, bytes: 1 << 20, fields: 100
 fn name() -> impl Strategy<Value = HeaderName> {
     let known =
         prop::sample::select(vec!["cookie", "te", "host", "content-length", "expect", "x-forwarded-for", "upgrade"]);
-    let known = known.prop_map(|name| HeaderName::from_static(name));
+    let known = known.prop_map(HeaderName::from_static);
     let any = "[!#$%&'*+.^_`|~0-9a-z-]{1,12}".prop_map(|name| HeaderName::from_bytes(name.as_bytes()).unwrap());
     prop_oneof![1 => known, 3 => any]
 }

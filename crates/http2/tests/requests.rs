@@ -1,4 +1,5 @@
 //! Requests of HTTP/2 as HTTP/1.1 text: what they become and which are refused, with the section that says so.
+#![allow(clippy::unwrap_used)]
 
 use http::request::Parts;
 use http::uri::Scheme;

@@ -1,4 +1,5 @@
 //! Responses and trailers in both forms.
+#![allow(clippy::unwrap_used)]
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http1::body::BodyError;
