@@ -15,9 +15,10 @@ use model::listener::SelfCheck;
 use model::tls::Alpn;
 use upstream::Resolve;
 
+use crate::ahead::Ahead;
 use crate::client::{Client, Head, Patience};
 use crate::entry::{self, Admitted, Speaks};
-use crate::h2::{self, Entrance, Prefaced};
+use crate::h2::{self, Entrance};
 use crate::listener::{ListenerCell, View};
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
@@ -95,8 +96,8 @@ async fn switch<I: Io, R: Resolve>(
     // The place among its client's connections is held to the end.
     let Client { stream, address, input, arrival: _arrival, .. } = *client;
     front.extend_from_slice(&input);
-    let peer = Peer { address, proto: scheme.as_str(), port: scheme.default_port(), is_local };
-    h2::serve(local, Entrance { listener, peer }, Prefaced::new(front, stream)).await;
+    let peer = Peer { address, scheme, is_local };
+    h2::serve(local, Entrance { listener, peer }, Ahead::new(stream, front)).await;
 }
 
 /// Answers a head that is no request, and closes: where the next one would start is not known.

@@ -21,11 +21,15 @@
 //! | a connection without streams | `keepalive`; before its first stream `header_timeout` |
 
 pub(crate) mod connection;
-mod prefaced;
 
 mod stream;
 
 mod side;
 
 pub(crate) use connection::{Entrance, serve};
-pub(crate) use prefaced::{Prefaced, is_preface};
+
+/// Whether a connection that begins with these bytes speaks HTTP/2 by prior knowledge (RFC 9113 3.3, 3.4). The first
+/// line tells; the `h2` crate looks at the rest.
+pub(crate) fn is_preface(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PRI * HTTP/2.0\r\n")
+}

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use h2::Reason;
 use http::Request;
 use model::outcome::OutcomeClass;
+use proxy::Drain;
 use support::http2::{H2, answer, get, run};
 use support::raw::{DATA, GOAWAY, HEADERS, PING, RST_STREAM, Raw, SETTINGS, field};
 use support::setup;
@@ -38,11 +39,11 @@ fn block() -> Vec<u8> {
 #[test]
 fn a_drain_says_so_twice_and_serves_every_stream_that_was_on_its_way() {
     let destination = slow(Duration::from_millis(300));
-    let proxy = setup(&[destination.addr()]).start();
+    let mut proxy = setup(&[destination.addr()]).start();
     let mut raw = Raw::connect(proxy.addr);
     raw.headers(1, &block(), 0x5);
     eventually("the request is in flight", BOUND, || (destination.requests().len() == 1).then_some(()));
-    proxy.workers.drain(BOUND);
+    proxy.workers.drain(Drain::within(BOUND));
     let first = raw.expect(GOAWAY);
     // RFC 9113 6.8: the largest id first, so that nothing that is on its way is lost …
     assert_eq!(first.payload[..8], [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
@@ -64,7 +65,7 @@ fn a_drain_says_so_twice_and_serves_every_stream_that_was_on_its_way() {
 #[test]
 fn a_connection_ends_as_soon_as_its_last_stream_is_done() {
     let destination = slow(Duration::from_millis(200));
-    let proxy = setup(&[destination.addr()]).start();
+    let mut proxy = setup(&[destination.addr()]).start();
     run(async {
         let client = H2::connect(proxy.addr).await;
         let (mut going, mut sends) = (Vec::new(), Vec::new());
@@ -77,7 +78,7 @@ fn a_connection_ends_as_soon_as_its_last_stream_is_done() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let started = Instant::now();
-        proxy.workers.drain(Duration::from_secs(60));
+        proxy.workers.drain(Drain::within(Duration::from_secs(60)));
         for response in going {
             assert_eq!(answer(response).await.unwrap().text(), "ok");
         }

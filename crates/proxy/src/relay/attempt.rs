@@ -95,7 +95,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             host,
             peer: self.peer.address,
             client: self.address,
-            proto: self.peer.proto,
+            proto: self.peer.scheme.as_str(),
             trust: client_address::trust(&self.view.config, self.peer.address),
             expectation: match self.upload.expectation() {
                 Wish::Pending => Expectation::Forward,

@@ -9,6 +9,7 @@ use exchange::{Attempt, Exchange, Input, Snapshot, Step};
 use http1::framing::RequestFraming;
 use http1::response::RequestKind;
 use io::Io;
+use model::address::Scheme;
 use model::request::{Method, RequestFacts};
 use model::time::Timestamp;
 use upstream::Resolve;
@@ -28,10 +29,8 @@ use crate::timer::Timer;
 pub(crate) struct Peer {
     /// The peer's address, canonical.
     pub(crate) address: IpAddr,
-    /// `http` or `https`.
-    pub(crate) proto: &'static str,
-    /// The port that the protocol has by itself.
-    pub(crate) port: u16,
+    /// What its connection speaks.
+    pub(crate) scheme: Scheme,
     /// It sits on this host.
     pub(crate) is_local: bool,
 }
@@ -88,7 +87,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
             method: request.method(),
             method_name: request.method_name(),
             host: request.host(),
-            port: request.port().unwrap_or(peer.port),
+            port: request.port().unwrap_or_else(|| peer.scheme.default_port()),
             path: request.path(),
             query: request.query(),
             fields: &request,
