@@ -22,3 +22,6 @@ pub mod request;
 pub mod response;
 
 pub mod trailers;
+
+mod sha1;
+pub mod websocket;

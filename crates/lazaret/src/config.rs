@@ -18,7 +18,7 @@ pub use cluster::{
     AffinityCookieConfig, ClusterConfig, DestinationConfig, RetryConfig, SessionAffinityConfig, TimeoutsConfig,
     TlsConfig,
 };
-pub use document::{DnsConfig, DrainConfig, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
+pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
 
 pub(crate) use document::Document;

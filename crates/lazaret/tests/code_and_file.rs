@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lazaret::config::{
     ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, ClusterConfig, DestinationConfig, DnsConfig,
-    DrainConfig, ExpectConfig, HealthCheckConfig, LimitsConfig, ListenerConfig, PassiveHealthCheckConfig,
+    DrainConfig, ExpectConfig, HealthCheckConfig, Http2Config, LimitsConfig, ListenerConfig, PassiveHealthCheckConfig,
     PassivePolicyConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig,
     TransportFailureRateOptions, ValueRuleConfig,
 };
@@ -130,6 +130,7 @@ fn full() -> Builder {
             }),
             trusted_proxies: vec!["10.0.0.0/8".to_owned()],
             self_check: Some(true),
+            http2: Some(Http2Config { streams: Some(50) }),
         })
         .route_config(RouteConfig {
             route_id: "all".to_owned(),
@@ -273,6 +274,7 @@ listeners:
     limits: {header_timeout: 5s, keepalive: 20s, request_line: 4KiB, header_bytes: 16KiB, header_fields: 50, body: 1MiB}
     trusted_proxies: ["10.0.0.0/8"]
     self_check: true
+    http2: {streams: 50}
 routes:
   all:
     match:

@@ -26,6 +26,17 @@ pub struct ListenerConfig {
     /// Answer `GET /.lazaret/self` to local peers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub self_check: Option<bool>,
+    /// Limits of HTTP/2 connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2Config>,
+}
+
+/// `http2` of a listener.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Http2Config {
+    /// Requests at the same time on one connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
 }
 
 /// `limits` of a listener.

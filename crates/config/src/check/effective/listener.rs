@@ -27,6 +27,7 @@ pub fn write(w: &mut Writer<'_>, listener: &Listener) {
         w.value("header_fields", limits.header_fields.to_string());
         w.value("body", limits.body.map_or_else(|| "none".to_owned(), bytes));
     });
+    w.block("http2", |w| w.value("streams", listener.http2.streams.to_string()));
 }
 
 fn tls(w: &mut Writer<'_>, tls: &ListenerTls) {

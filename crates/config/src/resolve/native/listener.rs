@@ -35,6 +35,10 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
     };
     let tls = s.take(r, "tls").and_then(|field| listener_tls::resolve(r, &field));
     let entry = listener_entry::resolve(r, &mut s);
+    let http2 = match s.take(r, "http2").and_then(|field| field.section(r)) {
+        Some(section) => http2(r, section),
+        None => Http2Limits::default(),
+    };
     s.not_yet(r, &[("close_on_unhealthy", "upgrades")]);
     s.finish(r);
     Some(Listener {
@@ -45,8 +49,15 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
         self_check,
         entry,
         tls,
-        http2: Http2Limits::default(),
+        http2,
     })
+}
+
+fn http2(r: &mut Reading<'_>, mut s: Section<'_>) -> Http2Limits {
+    let default = Http2Limits::default();
+    let streams = s.take(r, "streams").and_then(|field| field.whole(r, 1..=MAX_STREAMS));
+    s.finish(r);
+    Http2Limits { streams: streams.and_then(|n| u32::try_from(n).ok()).unwrap_or(default.streams) }
 }
 
 fn limits(r: &mut Reading<'_>, mut s: Section<'_>, default: ClientLimits) -> ClientLimits {
@@ -102,3 +113,5 @@ pub fn refuse_shared_addresses(r: &mut Reading<'_>, listeners: &[Listener]) {
 
 const MIN_HEAD: usize = 256;
 const MAX_HEAD: usize = 1 << 20;
+/// Each stream may hold two windows of 64 KiB.
+const MAX_STREAMS: i64 = 1000;
