@@ -5,6 +5,8 @@ pub mod binaries;
 pub mod control;
 pub mod load;
 pub mod netns;
+pub mod nginx;
+pub mod odd;
 pub mod patient;
 pub mod probed;
 pub mod process;

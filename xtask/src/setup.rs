@@ -24,9 +24,10 @@ struct Tool {
     purpose: Purpose,
 }
 
-const TOOLS: [Tool; 9] = [
+const TOOLS: [Tool; 10] = [
     Tool { program: "ip", package: "iproute2", purpose: Purpose::Tests },
     Tool { program: "bird", package: "bird2", purpose: Purpose::Tests },
+    Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Tests },
     Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Benches },
     Tool { program: "haproxy", package: "haproxy", purpose: Purpose::Benches },
     Tool { program: "caddy", package: "caddy", purpose: Purpose::Benches },
