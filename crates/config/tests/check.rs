@@ -11,13 +11,14 @@ fn read(name: &str, text: &str) -> Loaded {
     load(name, text.as_bytes(), FileKind::Auto, &PolicyNames::default(), None).unwrap_or_else(|r| panic!("{r}"))
 }
 
-const FIXTURES: [(&str, &str); 6] = [
+const FIXTURES: [(&str, &str); 7] = [
     ("reference.yaml", include_str!("fixtures/reference.yaml")),
     ("nginx-article.yaml", include_str!("fixtures/nginx-article.yaml")),
     ("active.json", include_str!("fixtures/yarp/active.json")),
     ("passive.json", include_str!("fixtures/yarp/passive.json")),
     ("available.json", include_str!("fixtures/yarp/available.json")),
     ("lazaret.yaml", include_str!("../../../examples/lazaret.yaml")),
+    ("tls.yaml", include_str!("../../../examples/tls.yaml")),
 ];
 
 #[test]

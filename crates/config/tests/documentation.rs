@@ -90,6 +90,7 @@ fn column(whose: DefaultsOf) -> Vec<(&'static str, String)> {
     vec![
         ("request header in total", span(limits.header_timeout)),
         ("client keepalive", span(limits.keepalive)),
+        ("TLS handshake", span(limits.tls_handshake)),
         ("request line", kib(limits.request_line)),
         ("header bytes", kib(limits.header_bytes)),
         ("header fields", limits.header_fields.to_string()),

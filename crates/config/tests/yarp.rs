@@ -12,6 +12,7 @@ use model::passive::PassivePolicy;
 use model::retry::RetryRules;
 use model::route::{CaseRule, RouteAction, ValueMode};
 use model::timeouts::{ClientLimits, Timeouts};
+use model::tls::{Alpn, CertificateFiles, ClientAuth, ListenerTls, TlsVersion};
 use model::upstream::UpstreamHttp;
 
 fn read(text: &str) -> Loaded {
@@ -141,6 +142,39 @@ fn urls_give_the_listeners_where_no_endpoint_does() {
     let addresses: Vec<_> = loaded.config.listeners.iter().map(|l| l.address.to_string()).collect();
     assert_eq!(addresses, ["127.0.0.1:5000"]);
     assert!(loaded.warnings.iter().any(|w| w.message.contains("https://localhost:5001")), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn https_endpoints_have_their_certificates_or_the_default_one() {
+    let loaded = read(
+        r#"{"Kestrel": {"Endpoints": {
+            "Own": {"Url": "https://*:443", "Protocols": "Http1", "SslProtocols": ["Tls13"],
+                    "ClientCertificateMode": "RequireCertificate", "ClientCertificateCa": "ca.pem",
+                    "Certificate": {"Path": "own.pem", "KeyPath": "own.key"},
+                    "Sni": {"b.test": {"Certificate": {"Path": "b.pem", "KeyPath": "b.key"}}}},
+            "Other": {"Url": "https://*:444"}},
+            "Certificates": {"Default": {"Path": "default.pem", "KeyPath": "default.key"}}},
+            "ReverseProxy": {"Clusters": {"c": {}}}}"#,
+    );
+    let tls = |at: usize| loaded.config.listeners[at].tls.clone().unwrap();
+    let files =
+        |name: &str| CertificateFiles { certificate: format!("{name}.pem").into(), key: format!("{name}.key").into() };
+    let own = ListenerTls {
+        certificates: vec![files("own"), files("b")],
+        min_version: TlsVersion::Tls13,
+        client_auth: ClientAuth::Required("ca.pem".into()),
+        ticket_keys: None,
+        protocols: vec![Alpn::Http11],
+    };
+    assert_eq!(tls(0), own);
+    let other = ListenerTls {
+        certificates: vec![files("default")],
+        min_version: TlsVersion::Tls12,
+        client_auth: ClientAuth::Off,
+        ticket_keys: None,
+        protocols: vec![Alpn::Http2, Alpn::Http11],
+    };
+    assert_eq!(tls(1), other);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod checks;
 mod cluster;
 mod document;
+mod listener;
 mod route;
 mod span;
 
@@ -19,6 +20,7 @@ pub use cluster::{
     TlsConfig,
 };
 pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
+pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};
 pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
 
 pub(crate) use document::Document;

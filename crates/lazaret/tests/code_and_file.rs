@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lazaret::config::{
-    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, ClusterConfig, DestinationConfig, DnsConfig,
-    DrainConfig, ExpectConfig, HealthCheckConfig, Http2Config, LimitsConfig, ListenerConfig, PassiveHealthCheckConfig,
-    PassivePolicyConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig,
-    TransportFailureRateOptions, ValueRuleConfig,
+    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, CertificateConfig, ClientAuthConfig,
+    ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ExpectConfig, HealthCheckConfig, Http2Config,
+    LimitsConfig, ListenerConfig, ListenerTlsConfig, PassiveHealthCheckConfig, PassivePolicyConfig, RetryConfig,
+    RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig, TransportFailureRateOptions,
+    ValueRuleConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -120,9 +121,24 @@ fn full() -> Builder {
         .listener_config(ListenerConfig {
             listener_id: "web".to_owned(),
             address: "127.0.0.1:8080".to_owned(),
+            tls: Some(ListenerTlsConfig {
+                certificates: vec![CertificateConfig {
+                    certificate: "site.pem".to_owned(),
+                    key: "site.key".to_owned(),
+                }],
+                min_version: Some("1.3".to_owned()),
+                client_auth: Some(ClientAuthConfig { mode: "required".to_owned(), ca: "clients.pem".to_owned() }),
+                ticket_keys: Some("tickets.keys".to_owned()),
+                protocols: vec!["http/1.1".to_owned()],
+            }),
+            proxy_protocol: vec!["10.1.0.0/16".to_owned()],
+            allow: vec!["10.0.0.0/8".to_owned()],
+            deny: vec!["10.6.6.6/32".to_owned()],
+            limit_connections: Some(20),
             limits: Some(LimitsConfig {
                 header_timeout: Some(5 * second),
                 keepalive: Some(20 * second),
+                tls_handshake: Some(3 * second),
                 request_line: Some("4KiB".to_owned()),
                 header_bytes: Some("16KiB".to_owned()),
                 header_fields: Some(50),
@@ -271,7 +287,17 @@ health_defaults: {transport_failure_rate: {window: 30s, minimum: 5, rate_limit: 
 listeners:
   web:
     address: "127.0.0.1:8080"
-    limits: {header_timeout: 5s, keepalive: 20s, request_line: 4KiB, header_bytes: 16KiB, header_fields: 50, body: 1MiB}
+    tls:
+      certificates: [{certificate: site.pem, key: site.key}]
+      min_version: "1.3"
+      client_auth: {mode: required, ca: clients.pem}
+      ticket_keys: tickets.keys
+      protocols: [http/1.1]
+    proxy_protocol: {from: [10.1.0.0/16]}
+    allow: [10.0.0.0/8]
+    deny: [10.6.6.6]
+    limit_connections: {per_client: 20}
+    limits: {header_timeout: 5s, keepalive: 20s, tls_handshake: 3s, request_line: 4KiB, header_bytes: 16KiB, header_fields: 50, body: 1MiB}
     trusted_proxies: ["10.0.0.0/8"]
     self_check: true
     http2: {streams: 50}

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::cluster::ClusterConfig;
+use super::listener::{self, ListenerTlsConfig};
 use super::route::RouteConfig;
 use super::span;
 
@@ -17,6 +18,21 @@ pub struct ListenerConfig {
     pub listener_id: String,
     /// `127.0.0.1:8080`; port 0 takes a free one.
     pub address: String,
+    /// TLS; plain unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ListenerTlsConfig>,
+    /// Networks whose connections begin with a PROXY header; no connection does unless set.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "listener::proxy_protocol")]
+    pub proxy_protocol: Vec<String>,
+    /// Networks that may connect; all unless set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Networks that may not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Connections per client at the same time; no limit unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_connections: Option<u32>,
     /// What clients may send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitsConfig>,
@@ -48,6 +64,9 @@ pub struct LimitsConfig {
     /// Between two requests.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub keepalive: Option<Duration>,
+    /// From the accept to the end of the TLS handshake.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub tls_handshake: Option<Duration>,
     /// Longest request line, such as `8KiB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_line: Option<String>,

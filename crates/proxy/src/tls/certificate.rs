@@ -24,6 +24,7 @@ pub(super) struct Certificate {
 }
 
 /// Reads a certificate and its key; `at` is its place in the list. Gives a warning with it when its time is over.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is another crate's and may grow")]
 pub(super) fn load(
     files: &CertificateFiles,
     at: usize,
@@ -62,6 +63,7 @@ fn chain(files: &CertificateFiles, at: usize) -> Result<Vec<CertificateDer<'stat
     if chain.is_empty() { Err(empty(files, at)) } else { Ok(chain) }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is another crate's and may grow")]
 fn private_key(files: &CertificateFiles, at: usize) -> Result<PrivateKeyDer<'static>, Fault> {
     let fault = |message: String, mend| Fault { key: FileKey::Key(at), message, mend };
     let name = files.key.display();

@@ -67,10 +67,8 @@ fn entry(w: &mut Writer<'_>, entry: &Entry) {
         ProxyProtocol::Required { from } => w.block("proxy_protocol", |w| w.value("from", networks(from))),
     }
     access(w, &entry.access);
-    match entry.limit_connections {
-        None => w.value("limit_connections", "null".to_owned()),
-        Some(limit) => w.block("limit_connections", |w| w.value("per_client", limit.per_client.to_string())),
-    }
+    let limit = entry.limit_connections.map(|limit| limit.per_client.to_string());
+    w.value("limit_connections", limit.unwrap_or_else(|| "null".to_owned()));
 }
 
 /// An absent `allow` admits all, an empty one would be refused.

@@ -8,7 +8,8 @@ use model::id::ListenerId;
 use model::listener::{Http2Limits, Listener, SelfCheck};
 
 use super::Context;
-use super::ignored::{self, alarm, warning};
+use super::endpoint_tls::{self, Certificate, Wish};
+use super::ignored::{self, warning};
 use crate::defaults::YARP_LISTENER;
 use crate::origin::Origin;
 use crate::raw::path::Path;
@@ -20,6 +21,7 @@ use crate::source::Span;
 /// Reads the endpoints of the file.
 pub fn resolve(r: &mut Reading<'_>, s: &mut Section<'_>, context: &Context<'_>) -> Vec<Listener> {
     let mut wanted: Vec<Wanted> = Vec::new();
+    let mut default = None;
     let urls = s.take_filled(r, "Urls", "listeners");
     if let Some(mut kestrel) = s.take_as(r, "Kestrel", "listeners").and_then(|field| field.section(r)) {
         if let Some(mut endpoints) = kestrel.take(r, "Endpoints").and_then(|field| field.section(r)) {
@@ -27,13 +29,17 @@ pub fn resolve(r: &mut Reading<'_>, s: &mut Section<'_>, context: &Context<'_>) 
                 wanted.extend(endpoint(r, &field));
             }
         }
+        if let Some(mut certificates) = kestrel.take(r, "Certificates").and_then(|field| field.section(r)) {
+            default = certificates.take(r, "Default").and_then(|field| endpoint_tls::certificate(r, &field));
+            ignored::name(r, &mut certificates, &[warning("Development", "there is no development certificate", &[])]);
+            certificates.finish(r);
+        }
         ignored::name(
             r,
             &mut kestrel,
             &[
                 warning("Limits", "the limits of a YARP host's defaults hold", &[]),
                 warning("EndpointDefaults", "only what each endpoint says itself holds", &[]),
-                warning("Certificates", "there are no TLS listeners yet", &[]),
             ],
         );
         kestrel.finish(r);
@@ -44,14 +50,14 @@ pub fn resolve(r: &mut Reading<'_>, s: &mut Section<'_>, context: &Context<'_>) 
     {
         for (index, url) in text.split(';').map(str::trim).filter(|url| !url.is_empty()).enumerate() {
             let name = if index == 0 { "http".to_owned() } else { format!("http{}", index + 1) };
-            wanted.push(Wanted { name, url: url.to_owned(), span: field.node.span });
+            wanted.push(Wanted { name, url: url.to_owned(), span: field.node.span, tls: Wish::default() });
         }
     }
     if wanted.is_empty() {
         let address = YARP_LISTENER.parse().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 5000)));
         return vec![listener("http", address, context)];
     }
-    let listeners = bind_all(r, &wanted, context);
+    let listeners = bind_all(r, &wanted, default.as_ref(), context);
     native::listener::refuse_shared_addresses(r, &listeners);
     listeners
 }
@@ -60,6 +66,7 @@ struct Wanted {
     name: String,
     url: String,
     span: Span,
+    tls: Wish,
 }
 
 fn endpoint(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Wanted> {
@@ -71,49 +78,58 @@ fn endpoint(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Wanted> {
             None
         }
     };
-    ignored::name(
-        r,
-        &mut s,
-        &[
-            alarm("ClientCertificateMode", "clients without certificate get in", &["NoCertificate"]),
-            warning("Protocols", "HTTP/1.1 is served", &["Http1", "Http1AndHttp2", "Http1AndHttp2AndHttp3"]),
-            warning("Certificate", "there are no TLS listeners yet", &[]),
-            warning("SslProtocols", "there are no TLS listeners yet", &[]),
-            warning("Sni", "there are no TLS listeners yet", &[]),
-        ],
-    );
+    let tls = endpoint_tls::take(r, &mut s);
     s.finish(r);
     let (url, span) = url?;
-    Some(Wanted { name: field.name.clone(), url, span })
+    Some(Wanted { name: field.name.clone(), url, span, tls })
 }
 
-/// A listener for each plain URL. A TLS one is named and left out, unless nothing else would be left.
-fn bind_all(r: &mut Reading<'_>, wanted: &[Wanted], context: &Context<'_>) -> Vec<Listener> {
-    let is_tls = |wanted: &&Wanted| wanted.url.to_ascii_lowercase().starts_with("https:");
-    let is_all_tls = wanted.iter().all(|wanted| is_tls(&wanted));
+/// A listener for each URL. A TLS one without any certificate is named and left out, unless nothing else would be left.
+fn bind_all(
+    r: &mut Reading<'_>,
+    wanted: &[Wanted],
+    default: Option<&Certificate>,
+    context: &Context<'_>,
+) -> Vec<Listener> {
     let mut listeners = Vec::new();
+    let mut bare = Vec::new();
     for one in wanted {
-        if is_tls(&one) {
-            let message = format!("nobody listens on {}: TLS listeners are not supported yet", one.url);
-            let diagnostic = if is_all_tls { Diagnostic::error(message) } else { Diagnostic::warning(message) };
-            r.note(one.span, diagnostic.label("expected http://"));
-            continue;
-        }
-        let Some(address) = socket_address(r, one) else { continue };
+        let Some((scheme, address)) = socket_address(r, one) else { continue };
+        let tls = match scheme {
+            Scheme::Http => None,
+            Scheme::Https => {
+                let settings = endpoint_tls::settings(r, &one.name, &one.tls, default);
+                if settings.is_none() {
+                    bare.push(one);
+                    continue;
+                }
+                settings
+            }
+        };
         let path = Path::of(["listeners", one.name.as_str(), "address"]);
         let origin = Origin::File { line: r.line(one.span) };
         r.origins.record(path, origin, one.span);
-        listeners.push(listener(&one.name, address, context));
+        listeners.push(Listener { tls, ..listener(&one.name, address, context) });
+    }
+    for one in bare {
+        let message = format!("nobody listens on {}: it has no certificate", one.url);
+        let diagnostic = if listeners.is_empty() { Diagnostic::error(message) } else { Diagnostic::warning(message) };
+        let expected = "expected `Certificate: {Path, KeyPath}` of the endpoint, or `Kestrel:Certificates:Default`";
+        r.note(one.span, diagnostic.label(expected));
     }
     listeners
 }
 
-fn socket_address(r: &mut Reading<'_>, wanted: &Wanted) -> Option<SocketAddr> {
+fn socket_address(r: &mut Reading<'_>, wanted: &Wanted) -> Option<(Scheme, SocketAddr)> {
     let url = match Url::parse(&wanted.url) {
-        Ok(url) if url.scheme == Scheme::Http => url,
-        Ok(_) | Err(_) => {
+        Ok(url) => url,
+        Err(_) => {
             let what = format!("`{}` is no address to listen on", wanted.url);
-            r.error(wanted.span, what, "expected http://host:port, host being *, localhost or an IP address");
+            r.error(
+                wanted.span,
+                what,
+                "expected http://host:port or https://host:port, host being *, localhost or an IP address",
+            );
             return None;
         }
     };
@@ -123,7 +139,7 @@ fn socket_address(r: &mut Reading<'_>, wanted: &Wanted) -> Option<SocketAddr> {
         // Kestrel takes any other name for "every address", and listens on both families with one socket.
         Err(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    Some(SocketAddr::new(ip, url.port))
+    Some((url.scheme, SocketAddr::new(ip, url.port)))
 }
 
 fn listener(name: &str, address: SocketAddr, context: &Context<'_>) -> Listener {

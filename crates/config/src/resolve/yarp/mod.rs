@@ -7,6 +7,7 @@
 mod affinity;
 mod cluster;
 mod destination;
+mod endpoint_tls;
 mod health;
 mod ignored;
 mod listener;
