@@ -3,6 +3,7 @@
 
 pub mod binaries;
 pub mod control;
+pub mod generations;
 pub mod load;
 pub mod netns;
 pub mod nginx;

@@ -112,5 +112,6 @@ fn column(whose: DefaultsOf) -> Vec<(&'static str, String)> {
         ),
         ("retry attempts", d.retry.attempts.to_string()),
         ("grace on SIGTERM", span(Drain::default().grace)),
+        ("old process after an upgrade", span(Drain::default().upgrade_grace)),
     ]
 }

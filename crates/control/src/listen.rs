@@ -140,6 +140,13 @@ impl Listeners {
 }
 
 impl Shared {
+    /// The same once more.
+    pub fn share(&self) -> io::Result<Self> {
+        let unix = self.unix.as_ref().map(|(listener, path)| Ok::<_, io::Error>((listener.try_clone()?, path.clone())));
+        let is_handed_over = Arc::clone(&self.is_handed_over);
+        Ok(Self { tcp: self.tcp.try_clone()?, unix: unix.transpose()?, is_handed_over })
+    }
+
     /// Another process serves them from here on: the path stays when this process ends.
     pub fn hand_over(&self) {
         self.is_handed_over.store(true, Ordering::Relaxed);

@@ -13,6 +13,7 @@
 mod process;
 mod reload;
 mod supervisor;
+mod upgrade;
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -21,15 +22,16 @@ use tokio::sync::mpsc;
 
 use crate::builder::Lazaret;
 use crate::error::Error;
+use crate::inheritance::Inheritance;
 use crate::running::{Facts, Running};
 
 /// Starts the control thread and waits until it serves, or says why not.
-pub(crate) fn start(lazaret: Lazaret) -> Result<Running, Error> {
+pub(crate) fn start(lazaret: Lazaret, inheritance: Inheritance) -> Result<Running, Error> {
     let (orders, receiver) = mpsc::unbounded_channel();
     let (started, outcome) = sync_channel::<Result<Facts, Error>>(1);
     let thread = std::thread::Builder::new()
         .name("control".to_owned())
-        .spawn(move || supervisor::thread(lazaret, receiver, &started))
+        .spawn(move || supervisor::thread(lazaret, inheritance, receiver, &started))
         .map_err(|source| Error::start("the control thread", source))?;
     let ended = || Error::start("the control thread", std::io::Error::other("it ended before it served"));
     let facts = outcome.recv().map_err(|_| ended())??;

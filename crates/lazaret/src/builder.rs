@@ -16,6 +16,7 @@ use crate::config::{
     ClusterConfig, DnsConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions,
 };
 use crate::error::Error;
+use crate::inheritance::Inheritance;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
 use crate::running::Running;
@@ -59,7 +60,12 @@ impl Lazaret {
 
     /// Binds every listener, starts the threads, and returns when requests are served.
     pub fn start(self) -> Result<Running, Error> {
-        assembly::start(self)
+        assembly::start(self, Inheritance::none())
+    }
+
+    /// The same with sockets that are open already: from a process that hands over, or from the service manager.
+    pub fn start_with(self, inheritance: Inheritance) -> Result<Running, Error> {
+        assembly::start(self, inheritance)
     }
 }
 

@@ -79,12 +79,15 @@ pub mod builder;
 mod assembly;
 mod listener_tls;
 
+pub mod inheritance;
+
 pub mod running;
 
 pub mod error;
 
 pub use crate::builder::{Builder, Lazaret};
 pub use crate::error::Error;
+pub use crate::inheritance::Inheritance;
 pub use crate::pipeline::Pipeline;
 pub use crate::running::{HealthHandle, Running};
 

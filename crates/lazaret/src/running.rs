@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -35,6 +37,7 @@ pub(crate) struct Facts {
     pub(crate) journal: Arc<Journal>,
     pub(crate) listeners: Addresses,
     pub(crate) control: SocketAddr,
+    pub(crate) is_handed_over: Arc<AtomicBool>,
 }
 
 /// Where the listeners accept, as the last reload left it. Copies are the same.
@@ -67,6 +70,8 @@ pub(crate) enum Order {
     SetHealth(HealthSet, SyncSender<()>),
     /// Open log files anew.
     ReopenLogs,
+    /// Hand over to the process at the other end.
+    HandOver(UnixStream, SyncSender<Result<(), HandOverError>>),
     /// Begin a planned stop.
     Stop,
 }
@@ -83,6 +88,29 @@ pub enum ReloadError {
     /// A planned stop is under way, or the proxy has ended.
     #[error("the proxy is stopping")]
     Stopping,
+    /// An upgrade is under way.
+    #[error("an upgrade is under way")]
+    Busy,
+}
+
+/// Why another process did not take over; this one goes on as before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandOverError {
+    /// The other process ended, or said what was not expected.
+    #[error("the new process did not take over: {0}")]
+    Successor(String),
+    /// Another one is just taking over.
+    #[error("an upgrade is under way")]
+    Busy,
+    /// A planned stop is under way, or the proxy has ended.
+    #[error("the proxy is stopping")]
+    Stopping,
+}
+
+impl From<std::io::Error> for HandOverError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Successor(error.to_string())
+    }
 }
 
 impl Running {
@@ -124,6 +152,16 @@ impl Running {
     /// The right to reload, for another thread.
     pub fn reloader(&self) -> Reloader {
         Reloader { orders: self.orders.clone() }
+    }
+
+    /// The right to hand over, for another thread.
+    pub fn upgrader(&self) -> Upgrader {
+        Upgrader { orders: self.orders.clone() }
+    }
+
+    /// Whether another process has taken over: this one finishes what is in flight and ends.
+    pub fn is_handed_over(&self) -> bool {
+        self.facts.is_handed_over.load(Ordering::Acquire)
     }
 
     /// Takes another configuration over: all or nothing. Custom parts registered with the new one replace those of the
@@ -175,6 +213,23 @@ impl Reloader {
     /// See [`Running::reload`].
     pub fn reload(&self) -> Result<String, ReloadError> {
         ask(&self.orders, Order::Reload)
+    }
+}
+
+/// Hands a running proxy over. Cheap to clone.
+#[derive(Clone)]
+pub struct Upgrader {
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Upgrader {
+    /// Hands listening sockets, the control API and what is known of destinations over to the process at the other end
+    /// of `stream`, which calls [`crate::Inheritance::from_predecessor`]. Returns when it serves; this one then finishes
+    /// what is in flight within `drain.upgrade_grace` and ends.
+    pub fn hand_over(&self, stream: UnixStream) -> Result<(), HandOverError> {
+        let (reply, answer) = sync_channel(1);
+        self.orders.send(Order::HandOver(stream, reply)).map_err(|_| HandOverError::Stopping)?;
+        answer.recv().map_err(|_| HandOverError::Stopping)?
     }
 }
 

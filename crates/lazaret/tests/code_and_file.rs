@@ -112,7 +112,7 @@ fn full() -> Builder {
         .control_socket("/tmp/lazaret.sock")
         .access_log("stdout")
         .dns(DnsConfig { servers: vec!["10.0.0.53".to_owned()], min_ttl: Some(second), max_ttl: Some(5 * second) })
-        .drain(DrainConfig { lead: Some(second), grace: Some(5 * second) })
+        .drain(DrainConfig { lead: Some(second), grace: Some(5 * second), upgrade_grace: Some(60 * second) })
         .transport_failure_rate(TransportFailureRateOptions {
             detection_window_size: Some(30 * second),
             minimal_total_count_threshold: Some(5),
@@ -281,7 +281,7 @@ version: 1
 workers: 2
 control: {address: "127.0.0.1:9091", socket: /tmp/lazaret.sock}
 access_log: stdout
-drain: {lead: 1s, grace: 5s}
+drain: {lead: 1s, grace: 5s, upgrade_grace: 60s}
 dns: {servers: ["10.0.0.53:53"], min_ttl: 1s, max_ttl: 5s}
 health_defaults: {transport_failure_rate: {window: 30s, minimum: 5, rate_limit: 0.4}}
 listeners:

@@ -100,11 +100,13 @@ pub struct Drain {
     pub lead: Duration,
     /// Then finishes what is in flight within this time.
     pub grace: Duration,
+    /// After an upgrade the old process finishes what is in flight within this time.
+    pub upgrade_grace: Duration,
 }
 
 impl Default for Drain {
     fn default() -> Self {
-        Self { lead: Duration::ZERO, grace: Duration::from_secs(30) }
+        Self { lead: Duration::ZERO, grace: Duration::from_secs(30), upgrade_grace: Duration::from_secs(600) }
     }
 }
 

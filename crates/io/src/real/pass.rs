@@ -38,24 +38,29 @@ pub fn receive(stream: &UnixStream, count: usize) -> io::Result<Vec<OwnedFd>> {
     let mut descriptors = Vec::new();
     for _ in 0..count {
         let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut rights = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
-        let message = retry(|| Ok(recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut rights, flags)?))?;
-        if message.bytes == 0 {
+        let (length, received) = receive_with(stream, &mut byte)?;
+        if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let before = descriptors.len();
-        for message in rights.drain() {
-            if let RecvAncillaryMessage::ScmRights(received) = message {
-                descriptors.extend(received);
-            }
-        }
-        if descriptors.len() != before + 1 || byte != [MARK] {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a descriptor was expected"));
+        match received {
+            Some(descriptor) if byte == [MARK] => descriptors.push(descriptor),
+            Some(_) | None => return Err(io::Error::new(io::ErrorKind::InvalidData, "a descriptor was expected")),
         }
     }
     Ok(descriptors)
+}
+
+/// Receives one message (or bytes of a stream), and the descriptor that came with it.
+pub fn receive_with(socket: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let (socket, flags) = (socket.as_fd(), RecvFlags::CMSG_CLOEXEC);
+    let length = retry(|| Ok(recvmsg(socket, &mut [IoSliceMut::new(into)], &mut rights, flags)?.bytes))?;
+    let received = rights.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut received) => received.next(),
+        _ => None,
+    });
+    Ok((length, received))
 }
 
 /// Takes descriptors that this process was started with. They are its own from here on, under other numbers; the numbers

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   serving ── Stop ──> lead: nodes unhealthy, still accepting ──> grace: nothing accepted, in flight ends ──> over
-//!      └────── owner gone ──────────────────────────────────────────────────────────────────────────────────────^
+//!      ├────── owner gone ──────────────────────────────────────────────────────────────────────────────────────^
+//!      └────── HandOver (see `upgrade`): another process serves, in flight ends ────────────────────────────────^
 //! ```
 
 use std::rc::Rc;
@@ -15,7 +16,7 @@ use ::io::real::Real;
 use control::{Command, ReloadReply};
 use model::config::{AccessLog, Config};
 use monitor::{Monitor, Names};
-use proxy::{ServerTls, Workers};
+use proxy::{ServerTls, Sockets, Workers};
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::reopen::ReopenFile;
@@ -25,14 +26,18 @@ use upstream::{Connector, NameServers, SystemResolver, Tls};
 
 use super::process::ThisProcess;
 use super::reload::Reloads;
+use super::upgrade::Wish;
 use super::{shared, workers};
 use crate::builder::Lazaret;
 use crate::error::Error;
+use crate::inheritance::Inheritance;
+use crate::inheritance::hand_over::{Generation, Predecessor};
+use crate::inheritance::manager::Store;
 use crate::listener_tls;
 use crate::running::{Addresses, Facts, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
-const POLL: Duration = Duration::from_millis(20);
+pub(super) const POLL: Duration = Duration::from_millis(20);
 
 /// How long the start waits for the first answers to the names of destinations. One that has none is no reason not to
 /// start.
@@ -41,6 +46,7 @@ const FIRST_ANSWERS: Duration = Duration::from_secs(5);
 /// The body of the control thread.
 pub(super) fn thread(
     lazaret: Lazaret,
+    inheritance: Inheritance,
     orders: mpsc::UnboundedReceiver<Order>,
     started: &SyncSender<Result<Facts, Error>>,
 ) {
@@ -53,7 +59,7 @@ pub(super) fn thread(
     };
     // Whoever waits for the start has nothing else to do; a failed send means that the whole process is ending.
     runtime.block_on(async {
-        match Supervisor::start(lazaret).await {
+        match Supervisor::start(lazaret, inheritance).await {
             Ok((supervisor, facts)) => {
                 let _ = started.send(Ok(facts));
                 supervisor.run(orders).await;
@@ -66,23 +72,34 @@ pub(super) fn thread(
 }
 
 /// The running parts.
-struct Supervisor {
-    monitor: monitor::Handle,
-    workers: Workers<Real>,
-    reloads: Reloads,
+pub(super) struct Supervisor {
+    pub(super) io: Real,
+    pub(super) monitor: monitor::Handle,
+    pub(super) workers: Workers<Real>,
+    pub(super) reloads: Reloads,
     access_log: Option<ReopenFile>,
     is_draining: Arc<AtomicBool>,
+    pub(super) is_handed_over: Arc<AtomicBool>,
     /// Changing calls of the control API.
-    commands: mpsc::Receiver<Command>,
+    pub(super) commands: mpsc::Receiver<Command>,
     /// Ends the control API when it is dropped or sent to.
-    control_stop: oneshot::Sender<()>,
+    pub(super) control_stop: Option<oneshot::Sender<()>>,
     control: JoinHandle<()>,
+    /// For who takes over.
+    pub(super) control_sockets: control::listen::Shared,
+    /// Old processes that still finish, oldest first.
+    pub(super) generations: Vec<Generation>,
+    /// What the service manager keeps.
+    store: Store,
 }
 
 impl Supervisor {
-    async fn start(lazaret: Lazaret) -> Result<(Self, Facts), Error> {
+    async fn start(lazaret: Lazaret, mut inheritance: Inheritance) -> Result<(Self, Facts), Error> {
         let config = shared(&lazaret);
-        let control_listeners = control::Listeners::bind(&config.control)?;
+        let inherited = inheritance.take_control(&config.control);
+        let Inheritance { io, sockets: inherited_sockets, predecessor, store, control: _ } = inheritance;
+        let control_listeners = control::Listeners::bind_with(&config.control, inherited)?;
+        let control_sockets = control_listeners.share().map_err(|source| Error::start("the control API", source))?;
         let control_address =
             control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
         let server_tls = ServerTls::new();
@@ -95,7 +112,7 @@ impl Supervisor {
         let journal = Journal::new(Arc::clone(&metrics));
         let instance = control::Instance::random();
         let seed = fastrand::u64(..);
-        let (io, resolver, tls) = (Real::new(), SystemResolver::new(), Tls::new());
+        let (resolver, tls) = (SystemResolver::new(), Tls::new());
         let mut names = Names::new(seed, Rc::new(NameServers::new(resolver.clone())));
         names.start(&io, &metrics, &config, FIRST_ANSWERS).await;
         let context = monitor::Context {
@@ -107,7 +124,7 @@ impl Supervisor {
             names,
             extensions: lazaret.extensions.clone(),
         };
-        let monitor = Monitor::new(context, Arc::clone(&config))?;
+        let mut monitor = Monitor::new(context, Arc::clone(&config))?;
         let board = monitor.board();
         let handle = monitor.handle().ok_or(monitor::ConfigureError::Gone(monitor::Gone))?;
         let traffic = proxy::Context {
@@ -121,8 +138,24 @@ impl Supervisor {
             instance: instance.as_str().into(),
             seed,
         };
-        let workers =
-            Workers::start(traffic, &config.listeners).map_err(|error| Error::start("traffic", other(error)))?;
+        let failed = |error| Error::start("traffic", other(error));
+        let sockets = Sockets::bind(&traffic.io, &config.listeners, inherited_sockets, board.workers()).map_err(failed)?;
+        for address in sockets.unclaimed(&traffic.io) {
+            tracing::warn!(target: "lazaret", %address, "no listener is configured for an inherited socket: closed");
+        }
+        // All that can fail is done: from here on it is about who serves.
+        let handed = |source| Error::start("the hand-over", source);
+        if let Some(predecessor) = &predecessor {
+            match predecessor.ready().map_err(handed)? {
+                Some(saved) => monitor.restore(saved),
+                None => tracing::warn!(
+                    target: "lazaret",
+                    "what the process before knows of destinations cannot be read by this version: all begin unknown"
+                ),
+            }
+        }
+        let workers = Workers::start_with(traffic, sockets).map_err(failed)?;
+        let generations = predecessor.map(Predecessor::serving).transpose().map_err(handed)?.unwrap_or_default();
         let is_draining = Arc::new(AtomicBool::new(false));
         let process = ThisProcess {
             io,
@@ -139,14 +172,35 @@ impl Supervisor {
         let control = tokio::task::spawn_local(serve(api, control_listeners, stopped));
         let addresses = Addresses::default();
         addresses.set(workers.addresses());
-        let facts = Facts { board, journal, listeners: addresses.clone(), control: control_address };
+        let is_handed_over = Arc::new(AtomicBool::new(false));
+        let facts = Facts {
+            board,
+            journal,
+            listeners: addresses.clone(),
+            control: control_address,
+            is_handed_over: Arc::clone(&is_handed_over),
+        };
         for (id, address) in workers.addresses() {
             tracing::info!(target: "lazaret", listener = id.as_str(), %address, "listening");
         }
         tracing::info!(target: "lazaret", %control_address, "control API");
         let reloads = Reloads::new(lazaret, config, addresses, server_tls);
-        let supervisor =
-            Self { monitor: handle, workers, reloads, access_log, is_draining, commands, control_stop, control };
+        let mut supervisor = Self {
+            io,
+            monitor: handle,
+            workers,
+            reloads,
+            access_log,
+            is_draining,
+            is_handed_over,
+            commands,
+            control_stop: Some(control_stop),
+            control,
+            control_sockets,
+            generations,
+            store,
+        };
+        supervisor.store.keep(supervisor.workers.sockets());
         Ok((supervisor, facts))
     }
 
@@ -155,6 +209,19 @@ impl Supervisor {
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(Order::Stop) => break self.stop(&mut orders).await,
+                    Some(Order::HandOver(stream, reply)) => match self.hand_over(stream, &mut orders).await {
+                        (Ok(successor), _) => {
+                            self.note_handed_over();
+                            let _ = reply.send(Ok(()));
+                            break self.finish(successor, &mut orders).await;
+                        }
+                        (Err(error), wish) => {
+                            let _ = reply.send(Err(error));
+                            if wish == Wish::Stop {
+                                break self.stop(&mut orders).await;
+                            }
+                        }
+                    },
                     Some(order) => self.obey(order).await,
                     // The owner has dropped it: end at once.
                     None => break,
@@ -165,7 +232,8 @@ impl Supervisor {
         self.end().await;
     }
 
-    async fn obey(&mut self, order: Order) {
+    /// What takes a moment and changes nothing about who serves.
+    pub(super) async fn obey(&mut self, order: Order) {
         match order {
             Order::Reload(reply) => {
                 let done = self.reload().await;
@@ -173,6 +241,7 @@ impl Supervisor {
             }
             Order::Reconfigure(lazaret, reply) => {
                 let done = self.reloads.apply(*lazaret, &self.monitor, &mut self.workers).await;
+                self.store.keep(self.workers.sockets());
                 let _ = reply.send(done);
             }
             Order::SetHealth(set, reply) => {
@@ -185,7 +254,8 @@ impl Supervisor {
                     file.reopen();
                 }
             }
-            Order::Stop => {}
+            // Both end this life: the loop sees to them.
+            Order::Stop | Order::HandOver(..) => {}
         }
     }
 
@@ -194,7 +264,7 @@ impl Supervisor {
             Command::Reload { reply } => {
                 let answer = match self.reload().await {
                     Ok(summary) => ReloadReply::Applied { summary },
-                    Err(ReloadError::Stopping) => ReloadReply::Busy,
+                    Err(ReloadError::Stopping | ReloadError::Busy) => ReloadReply::Busy,
                     Err(error @ (ReloadError::Refused(_) | ReloadError::NoFile)) => {
                         ReloadReply::Refused { report: error.to_string() }
                     }
@@ -205,7 +275,9 @@ impl Supervisor {
     }
 
     async fn reload(&mut self) -> Result<String, ReloadError> {
-        self.reloads.reload(&self.monitor, &mut self.workers).await
+        let done = self.reloads.reload(&self.monitor, &mut self.workers).await;
+        self.store.keep(self.workers.sockets());
+        done
     }
 
     /// The planned stop. Everything but a further stop is refused meanwhile; the control API goes on answering.
@@ -240,7 +312,9 @@ impl Supervisor {
         // Both may be gone already; their ends are what is wanted.
         let _ = self.monitor.shutdown().await;
         self.workers.join();
-        let _ = self.control_stop.send(());
+        if let Some(stop) = self.control_stop {
+            let _ = stop.send(());
+        }
         let _ = self.control.await;
         if let Some(file) = &self.access_log {
             file.flush(FLUSH);

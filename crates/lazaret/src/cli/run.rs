@@ -1,13 +1,16 @@
 //! `lazaret run`: serve until told to stop.
 //!
-//! SIGHUP reads the configuration again (all or nothing) and reopens logs, SIGUSR1 reopens logs, SIGTERM and SIGINT
-//! begin a planned stop; a second one ends at once.
+//! SIGHUP reads the configuration again (all or nothing) and reopens logs, SIGUSR1 reopens logs, SIGUSR2 lets a new process
+//! of the same program take over, SIGTERM and SIGINT begin a planned stop; a second one ends at once.
+
+mod notify;
+mod upgrade;
 
 use std::process::ExitCode;
 use std::thread;
 
 use lazaret::running::Running;
-use lazaret::{Error, Lazaret};
+use lazaret::{Error, Inheritance, Lazaret};
 use telemetry::logs::{LogFormat, LogOptions, Logs};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -24,6 +27,9 @@ pub(super) struct Arguments {
     /// Which log lines: `info`, `debug`, `info,health=debug`.
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
+    /// Take over from the process that started this one; it gives its end of a socket as standard input.
+    #[arg(long = upgrade::TAKE_OVER, hide = true)]
+    take_over: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -64,9 +70,18 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return failed(&error),
     };
-    match lazaret.start() {
+    let inheritance = if arguments.take_over { upgrade::inherit() } else { Inheritance::from_manager() };
+    let inheritance = match inheritance {
+        Ok(inheritance) => inheritance,
+        Err(error) => return failed(&error),
+    };
+    match lazaret.start_with(inheritance) {
         Ok(running) => {
-            notify_ready();
+            if arguments.take_over {
+                notify::took_over();
+            } else {
+                notify::ready();
+            }
             runtime.block_on(serve(running, signals, &logs))
         }
         Err(Error::Config(report)) => refused(&report),
@@ -82,6 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 struct Signals {
     hang_up: Signal,
     reopen: Signal,
+    upgrade: Signal,
     terminate: Signal,
     interrupt: Signal,
 }
@@ -91,6 +107,7 @@ impl Signals {
         Ok(Self {
             hang_up: signal(SignalKind::hangup())?,
             reopen: signal(SignalKind::user_defined1())?,
+            upgrade: signal(SignalKind::user_defined2())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
@@ -111,10 +128,11 @@ async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode 
                 logs.reopen();
                 running.reopen_logs();
             }
+            _ = signals.upgrade.recv() => if !is_stopping && !running.is_handed_over() { upgrade::begin(&running) },
             _ = signals.terminate.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
             _ = signals.interrupt.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
             _ = poll.tick() => if running.is_over() {
-                return if is_stopping { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+                return if is_stopping || running.is_handed_over() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
             },
         }
     }
@@ -123,8 +141,10 @@ async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode 
 /// Begins the planned stop; true, for the caller's flag.
 fn stop(running: &Running) -> bool {
     tracing::info!(target: "lazaret", "stopping");
-    // Absent outside of systemd, where nobody listens.
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    // The manager knows another process by then.
+    if !running.is_handed_over() {
+        notify::stopping();
+    }
     running.begin_stop();
     true
 }
@@ -140,11 +160,6 @@ fn reload(running: &Running) {
     if let Err(error) = spawned {
         tracing::error!(target: "lazaret", %error, "no thread for a reload");
     }
-}
-
-fn notify_ready() {
-    // Absent outside of systemd, where nobody listens.
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 }
 
 fn failed(error: &dyn std::error::Error) -> ExitCode {

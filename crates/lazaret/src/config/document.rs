@@ -104,6 +104,9 @@ pub struct DrainConfig {
     /// Finishes what is in flight within this.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub grace: Option<Duration>,
+    /// After an upgrade the old process finishes within this.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub upgrade_grace: Option<Duration>,
 }
 
 /// `dns`.

@@ -67,6 +67,7 @@ fn root(w: &mut Writer<'_>, config: &Config) {
     w.block("drain", |w| {
         w.value("lead", timespan::format(config.drain.lead));
         w.value("grace", timespan::format(config.drain.grace));
+        w.value("upgrade_grace", timespan::format(config.drain.upgrade_grace));
     });
     w.block("dns", |w| {
         let servers: Vec<_> = config.dns.servers.iter().map(ToString::to_string).collect();

@@ -1,0 +1,77 @@
+//! SIGUSR2: this very program is started once more, from the file that is there now, and takes over.
+//!
+//! The two speak over a socket pair that the new process finds as its standard input: nobody else has an end of it. The
+//! new one has the same arguments, working folder, user and (under a service manager) control group.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use lazaret::Inheritance;
+use lazaret::running::{Running, Upgrader};
+
+use super::notify;
+
+/// Starts a successor and hands over, on a thread of its own: further signals are heard meanwhile.
+pub(super) fn begin(running: &Running) {
+    let upgrader = running.upgrader();
+    let spawned = thread::Builder::new().name("upgrade".to_owned()).spawn(move || {
+        notify::reloading();
+        if let Err(error) = upgrade(&upgrader) {
+            tracing::error!(target: "lazaret", %error, "no upgrade, this process goes on");
+            notify::ready();
+        }
+    });
+    if let Err(error) = spawned {
+        tracing::error!(target: "lazaret", %error, "no thread for an upgrade");
+    }
+}
+
+fn upgrade(upgrader: &Upgrader) -> io::Result<()> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut successor = start(theirs)?;
+    tracing::info!(target: "lazaret", pid = successor.id(), "a new process is to take over");
+    match upgrader.hand_over(ours) {
+        Ok(()) => {
+            tracing::info!(target: "lazaret", pid = successor.id(), "the new process serves, this one finishes");
+            Ok(())
+        }
+        Err(error) => {
+            // One that has ended already cannot be killed, and is waited for all the same.
+            let _ = successor.kill();
+            let _ = successor.wait();
+            Err(io::Error::other(error))
+        }
+    }
+}
+
+/// This program once more, by the name it was started with: that file may be another one by now.
+fn start(stream: UnixStream) -> io::Result<Child> {
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().ok_or_else(|| io::Error::other("the program's own name is not known"))?;
+    let mine = OsString::from(format!("--{TAKE_OVER}"));
+    Command::new(program)
+        .args(arguments.filter(|argument| *argument != mine))
+        .arg(&mine)
+        // They name descriptors of this process.
+        .env_remove("LISTEN_FDS")
+        .env_remove("LISTEN_PID")
+        .env_remove("LISTEN_FDNAMES")
+        .stdin(Stdio::from(OwnedFd::from(stream)))
+        .spawn()
+}
+
+/// What the process that started this one hands over, on standard input.
+pub(super) fn inherit() -> io::Result<Inheritance> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // The stream's end must be seen when this process ends, and by nobody it starts.
+    nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
+    Inheritance::from_predecessor(stream)
+}
+
+/// The option by which the new process knows.
+pub(super) const TAKE_OVER: &str = "take-over";
