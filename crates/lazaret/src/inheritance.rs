@@ -53,13 +53,7 @@ impl Inheritance {
     /// What the process at the other end of the stream hands over with [`crate::running::Upgrader::hand_over`].
     pub fn from_predecessor(stream: UnixStream) -> io::Result<Self> {
         let hand_over::Estate { now, sockets, control, predecessor } = hand_over::receive(stream)?;
-        Ok(Self {
-            io: Real::at(now),
-            sockets,
-            control,
-            predecessor: Some(predecessor),
-            store: Store::of_manager(),
-        })
+        Ok(Self { io: Real::at(now), sockets, control, predecessor: Some(predecessor), store: Store::of_manager() })
     }
 
     /// The control API's sockets: its own, or among the others one that is bound to its address.

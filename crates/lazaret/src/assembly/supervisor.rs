@@ -139,7 +139,8 @@ impl Supervisor {
             seed,
         };
         let failed = |error| Error::start("traffic", other(error));
-        let sockets = Sockets::bind(&traffic.io, &config.listeners, inherited_sockets, board.workers()).map_err(failed)?;
+        let sockets =
+            Sockets::bind(&traffic.io, &config.listeners, inherited_sockets, board.workers()).map_err(failed)?;
         for address in sockets.unclaimed(&traffic.io) {
             tracing::warn!(target: "lazaret", %address, "no listener is configured for an inherited socket: closed");
         }

@@ -9,10 +9,12 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use control::{Command, ReloadReply};
 use io::Io;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::supervisor::{POLL, Supervisor};
 use crate::inheritance::hand_over::{Generation, Goods, Hold, Successor};
@@ -123,8 +125,21 @@ impl Supervisor {
         self.generations.clear();
         let drain = self.reloads.config().drain;
         self.workers.drain(proxy::Drain::at_leisure(drain.upgrade_grace));
+        let hold = successor.hold().ok();
         let told = tokio::task::spawn_blocking(move || successor.ends_us());
-        tokio::pin!(told);
+        self.outlive(drain.grace, told, orders).await;
+        // Who listens for the end need not any more; the runtime would wait for it.
+        if let Some(hold) = hold {
+            hold.hang_up();
+        }
+    }
+
+    async fn outlive(
+        &mut self,
+        grace: Duration,
+        mut told: JoinHandle<bool>,
+        orders: &mut mpsc::UnboundedReceiver<Order>,
+    ) {
         let mut is_listening = true;
         while !self.workers.is_finished() {
             tokio::select! {
@@ -137,7 +152,7 @@ impl Supervisor {
                 }
                 order = orders.recv() => match order {
                     // In a hurry now.
-                    Some(Order::Stop) => self.workers.drain(proxy::Drain::within(drain.grace)),
+                    Some(Order::Stop) => self.workers.drain(proxy::Drain::within(grace)),
                     Some(order) => drop(order),
                     None => return,
                 },

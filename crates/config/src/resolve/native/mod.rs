@@ -146,10 +146,7 @@ fn drain(r: &mut Reading<'_>, mut s: Section<'_>) -> Drain {
     let drain = Drain {
         lead: s.take(r, "lead").and_then(|field| field.duration_or_zero(r)).unwrap_or(default.lead),
         grace: s.take(r, "grace").and_then(|field| field.duration(r)).unwrap_or(default.grace),
-        upgrade_grace: s
-            .take(r, "upgrade_grace")
-            .and_then(|field| field.duration(r))
-            .unwrap_or(default.upgrade_grace),
+        upgrade_grace: s.take(r, "upgrade_grace").and_then(|field| field.duration(r)).unwrap_or(default.upgrade_grace),
     };
     s.finish(r);
     drain
