@@ -5,6 +5,7 @@ pub mod binaries;
 pub mod control;
 pub mod generations;
 pub mod load;
+pub mod mixed;
 pub mod netns;
 pub mod nginx;
 pub mod odd;
