@@ -97,6 +97,7 @@ fn column(whose: DefaultsOf) -> Vec<(&'static str, String)> {
         ("request body", none(limits.body)),
         ("connect", span(timeouts.connect)),
         ("idle", span(timeouts.idle)),
+        ("tunnel idle", span(timeouts.tunnel_idle)),
         ("upstream pool idle", span(timeouts.pool_idle)),
         ("upstream pool size", none(timeouts.pool_size.map(u64::from))),
         ("probe interval", span(d.probe_interval)),

@@ -249,6 +249,7 @@ fn cluster(second: Duration) -> ClusterConfig {
         timeouts: Some(TimeoutsConfig {
             connect: Some(2 * second),
             idle: Some(40 * second),
+            tunnel_idle: Some(600 * second),
             pool_idle: Some(10 * second),
             pool_size: Some(8),
             http2_ping: Some(15 * second),
@@ -263,6 +264,7 @@ fn cluster(second: Duration) -> ClusterConfig {
         host: Some("original".to_owned()),
         family: Some("both".to_owned()),
         source_addresses: vec!["10.0.0.7".to_owned()],
+        close_on_unhealthy: Some(true),
         http: Some("2-or-1.1".to_owned()),
         metadata: [("team".to_owned(), "blue".to_owned())].into(),
         destinations: vec![DestinationConfig {
@@ -356,10 +358,11 @@ clusters:
       client_timeout: 20s
       network_margin: 20%
       idempotency_key: trusted
-    timeouts: {connect: 2s, idle: 40s, pool_idle: 10s, pool_size: 8, http2_ping: 15s}
+    timeouts: {connect: 2s, idle: 40s, tunnel_idle: 10m, pool_idle: 10s, pool_size: 8, http2_ping: 15s}
     tls: {ca: /etc/ca.pem, server_name: s.test, verify: full, certificate: /etc/c.pem, key: /etc/c.key}
     host: original
     family: both
+    close_on_unhealthy: true
     source_addresses: [10.0.0.7]
     http: 2-or-1.1
     metadata: {team: blue}

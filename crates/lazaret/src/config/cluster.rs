@@ -44,6 +44,9 @@ pub struct ClusterConfig {
     /// Own addresses to connect from, in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source_addresses: Vec<String>,
+    /// Whether tunnels end when their destination turns Unhealthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close_on_unhealthy: Option<bool>,
     /// `1.1`, `2` or `2-or-1.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
@@ -170,6 +173,9 @@ pub struct TimeoutsConfig {
     /// No byte on either side.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub idle: Option<Duration>,
+    /// No byte on either side of an upgraded connection for so long.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub tunnel_idle: Option<Duration>,
     /// Pooled connections are closed after so long without use.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub pool_idle: Option<Duration>,

@@ -4,7 +4,7 @@ use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
 use model::retry::{NonIdempotent, RetryRules};
-use model::upstream::Family;
+use model::upstream::{Family, Tunnels};
 
 use super::{Writer, bytes, destination, health, list, optional, quoted, span};
 use crate::check::facts;
@@ -40,6 +40,7 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     w.block("timeouts", |w| {
         w.value("connect", timespan::format(timeouts.connect));
         w.value("idle", timespan::format(timeouts.idle));
+        w.value("tunnel_idle", timespan::format(timeouts.tunnel_idle));
         w.value("pool_idle", timespan::format(timeouts.pool_idle));
         w.value("pool_size", timeouts.pool_size.map_or_else(|| "none".to_owned(), |n| n.to_string()));
         w.value("http2_ping", span(timeouts.http2_ping));
@@ -72,6 +73,8 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     w.value("family", family.to_owned());
     let sources: Vec<_> = cluster.outbound.source_addresses.iter().map(ToString::to_string).collect();
     w.value("source_addresses", list(sources.iter().map(String::as_str)));
+    let is_closing = cluster.outbound.tunnels == Tunnels::CloseOnUnhealthy;
+    w.value("close_on_unhealthy", is_closing.to_string());
     w.value("http", quoted(super::http(cluster.http)));
     let metadata: Vec<_> =
         cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();

@@ -104,9 +104,10 @@ fn timeouts_of(r: &mut Reading<'_>, mut s: Section<'_>, default: Timeouts) -> Ti
         None => default.pool_size,
     };
     let http2_ping = s.take(r, "http2_ping").and_then(|f| f.duration(r)).or(default.http2_ping);
-    s.not_yet(r, &[("tunnel_idle", "upgrades"), ("total", "total limits per cluster; the route's `timeout` works")]);
+    let tunnel_idle = s.take(r, "tunnel_idle").and_then(|f| f.duration(r)).unwrap_or(default.tunnel_idle);
+    s.not_yet(r, &[("total", "total limits per cluster; the route's `timeout` works")]);
     s.finish(r);
-    Timeouts { connect, idle, tunnel_idle: default.tunnel_idle, pool_idle, pool_size, http2_ping }
+    Timeouts { connect, idle, tunnel_idle, pool_idle, pool_size, http2_ping }
 }
 
 /// Which HTTP is spoken; `2` written as a number counts.

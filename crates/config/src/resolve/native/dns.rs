@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use model::config::Dns;
-use model::upstream::{Family, Outbound};
+use model::upstream::{Family, Outbound, Tunnels};
 
 use crate::raw::section::{Field, Reading, Section};
 
@@ -72,6 +72,10 @@ pub fn outbound(r: &mut Reading<'_>, s: &mut Section<'_>) -> Outbound {
             }
         }
     }
+    outbound.tunnels = match s.take(r, "close_on_unhealthy").and_then(|field| field.flag(r)) {
+        Some(true) => Tunnels::CloseOnUnhealthy,
+        Some(false) | None => Tunnels::Keep,
+    };
     outbound
 }
 

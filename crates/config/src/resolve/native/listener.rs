@@ -39,7 +39,6 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, tr
         Some(section) => http2(r, section),
         None => Http2Limits::default(),
     };
-    s.not_yet(r, &[("close_on_unhealthy", "upgrades")]);
     s.finish(r);
     Some(Listener {
         id: ListenerId::from(field.name.as_str()),

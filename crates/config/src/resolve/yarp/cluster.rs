@@ -84,6 +84,8 @@ fn http_request(r: &mut Reading<'_>, s: &mut Section<'_>, default: Timeouts) -> 
     };
     if let Some(idle) = request.take_filled(r, "ActivityTimeout", "idle").and_then(|f| f.duration(r)) {
         timeouts.idle = idle;
+        // The same timer there: it is reset by every byte, also of an upgraded connection.
+        timeouts.tunnel_idle = idle;
     }
     let http = version::resolve(r, &mut request, s.path.join("http"));
     let buffering = [warning("AllowResponseBuffering", "responses are passed on as they come", &["false"])];
