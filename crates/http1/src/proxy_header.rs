@@ -3,7 +3,7 @@
 //!
 //! It is no part of HTTP, and stands here because it is one more thing that a connection's bytes are read for: bytes in,
 //! facts out. A header is bounded by [`MAX_BYTES`]; nothing is guessed, and what is not exactly one is refused as soon
-//! as that shows. What it says is believed or not by those who know the relay.
+//! as that shows. What it says is believed or not by those who know the relay. [`write`] is the other way, in version 2.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,6 +19,22 @@ pub enum ProxyHeader {
         /// The client that the relay stands for; `None`: the relay speaks for itself (LOCAL), or does not say whom it
         /// stands for (UNKNOWN, UNSPEC, UNIX). Then the peer is the client.
         client: Option<SocketAddr>,
+        /// The address that the client connected to; named whenever the client is.
+        server: Option<SocketAddr>,
+    },
+}
+
+/// What a header of ours says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBehalf {
+    /// The connection is our own (LOCAL).
+    Ourselves,
+    /// It stands for a client.
+    Client {
+        /// The client.
+        client: SocketAddr,
+        /// The address that it connected to.
+        server: SocketAddr,
     },
 }
 
@@ -61,6 +77,25 @@ pub fn parse(bytes: &[u8]) -> Result<ProxyHeader, ProxyHeaderError> {
     Err(ProxyHeaderError::Absent)
 }
 
+/// The header of version 2 that says `who`; 52 bytes at most. One family stands for both addresses: when they differ, the
+/// IPv4 one is written as IPv6 has it (`::ffff:192.0.2.7`).
+pub fn write(who: OnBehalf) -> Vec<u8> {
+    let OnBehalf::Client { client, server } = who else { return [V2, &[LOCAL, UNSPEC, 0, 0]].concat() };
+    let ports = [client.port().to_be_bytes(), server.port().to_be_bytes()].concat();
+    match (client.ip().to_canonical(), server.ip().to_canonical()) {
+        (IpAddr::V4(client), IpAddr::V4(server)) => {
+            [V2, &[PROXY, TCP4, 0, 12], &client.octets(), &server.octets(), &ports].concat()
+        }
+        (client, server) => {
+            let octets = |ip: IpAddr| match ip {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+                IpAddr::V6(ip) => ip.octets(),
+            };
+            [V2, &[PROXY, TCP6, 0, 36], &octets(client), &octets(server), &ports].concat()
+        }
+    }
+}
+
 /// Whether the bytes begin with `signature`, as far as there are any.
 fn begins(bytes: &[u8], signature: &[u8]) -> bool {
     bytes.iter().zip(signature).all(|(one, other)| one == other)
@@ -79,7 +114,7 @@ fn text(bytes: &[u8]) -> Result<ProxyHeader, ProxyHeaderError> {
     let family = words.next();
     // What follows UNKNOWN is to be passed over, whatever it is.
     if family == Some("UNKNOWN") {
-        return Ok(ProxyHeader::Complete { length, client: None });
+        return Ok(ProxyHeader::Complete { length, client: None, server: None });
     }
     let mut word = || words.next().ok_or(ProxyHeaderError::Malformed);
     let (source, destination, port, destination_port) = (word()?, word()?, word()?, word()?);
@@ -89,8 +124,11 @@ fn text(bytes: &[u8]) -> Result<ProxyHeader, ProxyHeaderError> {
         Some(_) | None => None,
     };
     let all = (address(source), address(destination), port_of(port), port_of(destination_port), words.next());
-    let (Some(source), Some(_), Some(port), Some(_), None) = all else { return Err(ProxyHeaderError::Malformed) };
-    Ok(ProxyHeader::Complete { length, client: Some(SocketAddr::new(source, port)) })
+    let (Some(source), Some(destination), Some(port), Some(destination_port), None) = all else {
+        return Err(ProxyHeaderError::Malformed);
+    };
+    let client = Some(SocketAddr::new(source, port));
+    Ok(ProxyHeader::Complete { length, client, server: Some(SocketAddr::new(destination, destination_port)) })
 }
 
 /// A port as it has to be written: digits without a leading zero.
@@ -108,38 +146,51 @@ fn binary(bytes: &[u8]) -> Result<ProxyHeader, ProxyHeaderError> {
         return Err(ProxyHeaderError::TooLong);
     }
     let is_local = match command {
-        0x20 => true,
-        0x21 => false,
+        LOCAL => true,
+        PROXY => false,
         0..=0x1f | 0x22..=0xff => return Err(ProxyHeaderError::Malformed),
     };
     let Some(body) = bytes.get(V2_FIXED..length) else { return Ok(ProxyHeader::Partial) };
-    let client = match (is_local, family) {
-        (true, _) | (false, UNSPEC | UNIX_STREAM) => None,
+    let (client, server) = match (is_local, family) {
+        (true, _) | (false, UNSPEC | UNIX_STREAM) => {
+            return Ok(ProxyHeader::Complete { length, client: None, server: None });
+        }
         (false, TCP4) => {
-            let [a, b, c, d, _, _, _, _, high, low] = first(body, 12)?;
-            Some(SocketAddr::from((Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]))))
+            let ip = |at| part::<4>(body, at).map(|octets| IpAddr::V4(Ipv4Addr::from(octets)));
+            addresses(body, ip(0)?, ip(4)?, 8)?
         }
         (false, TCP6) => {
-            let source: [u8; 16] = first(body, 36)?;
-            let at = body.get(32..34).ok_or(ProxyHeaderError::Malformed)?;
-            let &[high, low] = at else { return Err(ProxyHeaderError::Malformed) };
-            Some(SocketAddr::from((Ipv6Addr::from(source), u16::from_be_bytes([high, low]))))
+            let ip = |at| part::<16>(body, at).map(|octets| IpAddr::V6(Ipv6Addr::from(octets)));
+            addresses(body, ip(0)?, ip(16)?, 32)?
         }
         (false, _) => return Err(ProxyHeaderError::Malformed),
     };
-    Ok(ProxyHeader::Complete { length, client })
+    Ok(ProxyHeader::Complete { length, client: Some(client), server: Some(server) })
 }
 
-/// The first bytes of addresses that take `whole` bytes.
-fn first<const N: usize>(body: &[u8], whole: usize) -> Result<[u8; N], ProxyHeaderError> {
-    let block = body.get(..whole).and_then(|block| block.first_chunk::<N>());
-    block.copied().ok_or(ProxyHeaderError::Malformed)
+/// Both addresses, with their ports, which lie at `ports`.
+fn addresses(
+    body: &[u8],
+    client: IpAddr,
+    server: IpAddr,
+    ports: usize,
+) -> Result<(SocketAddr, SocketAddr), ProxyHeaderError> {
+    let port = |at| part::<2>(body, at).map(u16::from_be_bytes);
+    Ok((SocketAddr::new(client, port(ports)?), SocketAddr::new(server, port(ports + 2)?)))
+}
+
+/// The bytes at `at`.
+fn part<const N: usize>(body: &[u8], at: usize) -> Result<[u8; N], ProxyHeaderError> {
+    let part = body.get(at..).and_then(|rest| rest.first_chunk::<N>());
+    part.copied().ok_or(ProxyHeaderError::Malformed)
 }
 
 const V1: &[u8] = b"PROXY ";
 const V1_MAX: usize = 107;
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const V2_FIXED: usize = 16;
+const LOCAL: u8 = 0x20;
+const PROXY: u8 = 0x21;
 const UNSPEC: u8 = 0x00;
 const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;

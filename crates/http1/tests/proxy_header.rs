@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use http1::proxy_header::{MAX_BYTES, ProxyHeader, ProxyHeaderError, parse};
+use http1::proxy_header::{MAX_BYTES, OnBehalf, ProxyHeader, ProxyHeaderError, parse, write};
 use proptest::prelude::*;
 
 fn v2(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
@@ -13,7 +13,10 @@ fn v2(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
 
 fn complete(bytes: &[u8]) -> (usize, Option<SocketAddr>) {
     match parse(bytes) {
-        Ok(ProxyHeader::Complete { length, client }) => (length, client),
+        Ok(ProxyHeader::Complete { length, client, server }) => {
+            assert_eq!(client.is_some(), server.is_some(), "{bytes:?}");
+            (length, client)
+        }
         other => panic!("{other:?} for {bytes:?}"),
     }
 }
@@ -102,7 +105,44 @@ fn nothing_is_decided_before_the_last_byte_and_nothing_after_it_counts() {
     }
 }
 
+fn address() -> impl Strategy<Value = SocketAddr> {
+    (any::<std::net::IpAddr>(), any::<u16>()).prop_map(SocketAddr::from)
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+#[test]
+fn our_own_connections_are_local_ones() {
+    assert_eq!(write(OnBehalf::Ourselves), v2(0x20, 0x00, &[]));
+}
+
+#[test]
+fn clients_are_written_as_the_specification_has_them() {
+    let who = |client: &str, server: &str| OnBehalf::Client {
+        client: client.parse().unwrap(),
+        server: server.parse().unwrap(),
+    };
+    assert_eq!(write(who("192.0.2.7:1025", "10.0.0.1:443")), v2(0x21, 0x11, &v4_body()));
+    assert_eq!(write(who("[2001:db8::7]:1025", "[2001:db8::1]:443")), v2(0x21, 0x21, &v6_body()));
+    assert_eq!(write(who("[::ffff:192.0.2.7]:1025", "10.0.0.1:443")), v2(0x21, 0x11, &v4_body()));
+}
+
 proptest! {
+    /// What is written is read back, whatever the families.
+    #[test]
+    fn what_is_written_is_read_back(client in address(), server in address(), tail in any::<Vec<u8>>()) {
+        let header = write(OnBehalf::Client { client, server });
+        let bytes = [header.clone(), tail].concat();
+        let Ok(ProxyHeader::Complete { length, client: Some(read), server: Some(reached) }) = parse(&bytes) else {
+            panic!("{bytes:?}");
+        };
+        prop_assert_eq!(length, header.len());
+        prop_assert_eq!((canonical(read), canonical(reached)), (canonical(client), canonical(server)));
+        prop_assert_eq!(read.is_ipv4(), reached.is_ipv4());
+    }
+
     /// However the bytes are cut, the first verdict that is not "more" is the same one.
     #[test]
     fn any_split_gives_the_same_verdict(

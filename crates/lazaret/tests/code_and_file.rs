@@ -265,7 +265,8 @@ fn cluster(second: Duration) -> ClusterConfig {
         family: Some("both".to_owned()),
         source_addresses: vec!["10.0.0.7".to_owned()],
         close_on_unhealthy: Some(true),
-        http: Some("2-or-1.1".to_owned()),
+        proxy_protocol: Some("v2".to_owned()),
+        http: Some("1.1".to_owned()),
         metadata: [("team".to_owned(), "blue".to_owned())].into(),
         destinations: vec![DestinationConfig {
             health: Some("http://10.0.0.11:8001/".to_owned()),
@@ -364,7 +365,8 @@ clusters:
     family: both
     close_on_unhealthy: true
     source_addresses: [10.0.0.7]
-    http: 2-or-1.1
+    proxy_protocol: v2
+    http: 1.1
     metadata: {team: blue}
     destinations:
       app1:

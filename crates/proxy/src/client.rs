@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use ::io::{Io, Stream};
 use http1::error::RequestError;
 use http1::limits::HeadLimits;
+use http1::proxy_header::OnBehalf;
 use http1::request::Parsed;
 use model::address::Scheme;
 use model::time::Timestamp;
@@ -26,6 +27,8 @@ pub(crate) struct Client<I: Io> {
     pub(crate) stream: Wire<I::Stream>,
     /// The address of the peer, or of whom it stands for by its PROXY header; canonical.
     pub(crate) address: IpAddr,
+    /// The port that belongs to it.
+    port: u16,
     /// How it came in, where that was not the plain way.
     pub(crate) arrival: Option<Box<Arrival>>,
     /// Read, and part of no message yet.
@@ -62,7 +65,16 @@ impl<I: Io> Client<I> {
     /// A connection that was just accepted.
     pub(crate) fn new(io: I, stream: Wire<I::Stream>, peer: SocketAddr) -> Self {
         let address = crate::local::address_of(peer);
-        Self { stream, address, arrival: None, input: Vec::new(), timer: Timer::new(io), sent: 0, tunnel: None }
+        Self {
+            stream,
+            address,
+            port: peer.port(),
+            arrival: None,
+            input: Vec::new(),
+            timer: Timer::new(io),
+            sent: 0,
+            tunnel: None,
+        }
     }
 
     /// Reads one head into a workspace. Without a byte of it nothing is held.
@@ -214,6 +226,17 @@ impl<I: Io> Client<I> {
             Wire::Plain(_) => Scheme::Http,
             Wire::Tls(_) => Scheme::Https,
         }
+    }
+
+    /// Whom connections that serve this client stand for. Asks the kernel where no relay has said it.
+    pub(crate) fn on_behalf(&self) -> OnBehalf {
+        let client = SocketAddr::new(self.address, self.port);
+        let named = self.arrival.as_ref().and_then(|arrival| arrival.server);
+        // Of a broken connection there is nothing to tell, and nobody to serve either.
+        let unknown =
+            || if client.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+        let server = named.or_else(|| self.stream.local_addr().ok()).unwrap_or_else(unknown);
+        OnBehalf::Client { client, server }
     }
 
     /// Whether the peer sits on this host, and whom it stands for, too: what a relay says makes nobody local.

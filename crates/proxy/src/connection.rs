@@ -92,11 +92,11 @@ async fn switch<I: Io, R: Resolve>(
 ) {
     // Asks the kernel, so only where somebody may want to know.
     let is_local = listener.view().config.self_check == SelfCheck::On && client.is_local();
-    let scheme = client.scheme();
+    let (scheme, on_behalf) = (client.scheme(), client.on_behalf());
     // The place among its client's connections is held to the end.
     let Client { stream, address, input, arrival: _arrival, .. } = *client;
     front.extend_from_slice(&input);
-    let peer = Peer { address, scheme, is_local };
+    let peer = Peer { address, scheme, is_local, on_behalf };
     h2::serve(local, Entrance { listener, peer }, Ahead::new(stream, front)).await;
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Admitted<I: Io> {
 pub(crate) struct Arrival {
     /// Who connected, when it stands for another.
     pub(crate) relay: Option<IpAddr>,
+    /// The address that the client connected to, as that one says.
+    pub(crate) server: Option<SocketAddr>,
     /// Its place among those of its client, held to its end.
     _place: Option<Tallied>,
 }
@@ -76,7 +78,7 @@ async fn walk<I: Io, R>(local: &Local<I, R>, view: &View, stream: I::Stream, pee
     let entry = &view.config.entry;
     let mut timer = Timer::new(local.io.clone());
     let mut stream = Ahead::new(stream, Vec::new());
-    let mut client = peer;
+    let (mut client, mut server) = (peer, None);
     match &entry.proxy_protocol {
         ProxyProtocol::Off => {}
         ProxyProtocol::Required { from } => {
@@ -86,7 +88,7 @@ async fn walk<I: Io, R>(local: &Local<I, R>, view: &View, stream: I::Stream, pee
             }
             let due = start + view.config.limits.header_timeout;
             match proxy_header(local, &mut stream, &mut timer, due).await {
-                Ok(named) => client = named.unwrap_or(peer),
+                Ok(named) => (client, server) = named.map_or((peer, None), |(client, server)| (client, Some(server))),
                 Err((reason, why)) => return refuse(local, view, address, reason, why),
             }
         }
@@ -142,25 +144,25 @@ async fn walk<I: Io, R>(local: &Local<I, R>, view: &View, stream: I::Stream, pee
     let relay = (client != peer).then(|| address_of(peer));
     let mut client = Box::new(Client::new(local.io.clone(), wire, client));
     client.input = input;
-    if relay.is_some() || place.is_some() {
-        client.arrival = Some(Box::new(Arrival { relay, _place: place }));
+    if relay.is_some() || server.is_some() || place.is_some() {
+        client.arrival = Some(Box::new(Arrival { relay, server, _place: place }));
     }
     Some(Admitted { client, speaks })
 }
 
-/// Reads the PROXY header; whom it names.
+/// Reads the PROXY header; the client that it names, and the address that this one connected to.
 async fn proxy_header<I: Io, R>(
     local: &Local<I, R>,
     stream: &mut Ahead<I::Stream>,
     timer: &mut Timer<I>,
     due: Timestamp,
-) -> Result<Option<SocketAddr>, (&'static str, &'static str)> {
+) -> Result<Option<(SocketAddr, SocketAddr)>, (&'static str, &'static str)> {
     poll_fn(|context| {
         loop {
             match proxy_header::parse(stream.left()) {
-                Ok(ProxyHeader::Complete { length, client }) => {
+                Ok(ProxyHeader::Complete { length, client, server }) => {
                     stream.pass_over(length);
-                    return Poll::Ready(Ok(client));
+                    return Poll::Ready(Ok(client.zip(server)));
                 }
                 Ok(ProxyHeader::Partial) => {}
                 Err(error) => return Poll::Ready(Err(("proxy-header", error.as_str()))),

@@ -5,13 +5,14 @@ use std::task::{Context, Poll};
 
 use board::InFlight;
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
+use http1::proxy_header::OnBehalf;
 use io::Io;
 use model::id::Slot;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
-use model::upstream::UpstreamHttp;
+use model::upstream::{SendProxy, UpstreamHttp};
 use upstream::pool::Keep;
-use upstream::{Key, Resolve, Stream};
+use upstream::{Key, Resolve, Stream, Target};
 
 use crate::client::{Client, poll_send};
 use crate::local::Local;
@@ -105,6 +106,19 @@ pub(crate) fn key_of<'a>(cluster: &'a ClusterView, destination: &'a DestinationV
     }
 }
 
+/// What a new connection to the cluster says of the client.
+pub(crate) fn announced(cluster: &ClusterView, client: impl FnOnce() -> OnBehalf) -> Option<OnBehalf> {
+    match cluster.config.outbound.proxy_protocol {
+        SendProxy::Off => None,
+        SendProxy::V2 => Some(client()),
+    }
+}
+
+/// Whether connections may serve another client after this one.
+fn is_shared(cluster: &ClusterView) -> bool {
+    cluster.config.outbound.proxy_protocol == SendProxy::Off
+}
+
 /// A pooled connection, if there is a good one.
 pub(crate) fn pooled<I: Io, R>(
     local: &Local<I, R>,
@@ -125,7 +139,8 @@ pub(crate) async fn connect<I: Io, R: Resolve>(
     now: Timestamp,
     deadline: Option<Timestamp>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
-    connect_unless(local, cluster, destination, now, |context| {
+    let on_behalf = announced(cluster, || client.on_behalf());
+    connect_unless(local, cluster, destination, on_behalf, now, |context| {
         if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
             return Poll::Ready(NoLeg::ClientGone);
         }
@@ -139,10 +154,11 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
     local: &Local<I, R>,
     cluster: &ClusterView,
     destination: &DestinationView,
+    on_behalf: Option<OnBehalf>,
     now: Timestamp,
     mut stop: impl FnMut(&mut Context<'_>) -> Poll<NoLeg>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
-    let target = key_of(cluster, destination).target();
+    let target = Target { on_behalf, ..key_of(cluster, destination).target() };
     let in_flight = local.board.start(destination.slot);
     let mut connecting = Box::pin(local.connector.connect(target, now + cluster.timeouts.connect));
     poll_fn(|context| {
@@ -162,7 +178,7 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
     })
 }
 
-/// Puts a connection whose exchange is over, whole and clean, into the pool.
+/// Puts a connection whose exchange is over, whole and clean, into the pool; one that names its client is closed.
 pub(crate) fn keep<I: Io, R>(
     local: &Local<I, R>,
     cluster: &ClusterView,
@@ -171,6 +187,9 @@ pub(crate) fn keep<I: Io, R>(
     announced: Option<std::time::Duration>,
     now: Timestamp,
 ) {
+    if !is_shared(cluster) {
+        return;
+    }
     let keep = Keep { idle: cluster.timeouts.pool_idle, most: cluster.timeouts.pool_size, announced };
     local.pool.borrow_mut().put(&key_of(cluster, destination), leg.stream, keep, now);
 }

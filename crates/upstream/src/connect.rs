@@ -2,7 +2,7 @@
 //!
 //! A name with several addresses: IPv4 first, the next one when an address refuses, cannot be reached or does not
 //! answer within its share of the time left. The first address that takes the TCP connection is the one: what TLS says
-//! then is the destination's answer.
+//! then is the destination's answer. A PROXY header, where one is wanted, goes ahead of TLS.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,12 +11,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use ::io::Io;
+use http1::proxy_header::{self, OnBehalf};
 use model::address::{Scheme, Url};
 use model::cluster::UpstreamTls;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 use model::tls::Alpn;
-use model::upstream::UpstreamHttp;
+use model::upstream::{Outbound, SendProxy, UpstreamHttp};
+use tokio::io::AsyncWriteExt;
 use tokio::time::timeout_at;
 
 use crate::resolve::Resolve;
@@ -47,18 +49,25 @@ pub struct Target<'a> {
     pub tls: Option<&'a UpstreamTls>,
     /// Own addresses to connect from, in turn; without one of the destination's family the system chooses.
     pub sources: &'a [IpAddr],
+    /// Whom the connection stands for, told in a PROXY header ahead of everything else; `None`: not told.
+    pub on_behalf: Option<OnBehalf>,
     /// What is spoken: offered by ALPN, and for HTTP/2 alone required.
     pub http: UpstreamHttp,
 }
 
 impl<'a> Target<'a> {
-    /// Where `url` points; `tls` counts when it is https.
-    pub fn of(url: &'a Url, tls: &'a UpstreamTls, http: UpstreamHttp, sources: &'a [IpAddr]) -> Self {
+    /// Where a connection of our own to `url` begins; `tls` counts when it is https.
+    pub fn of(url: &'a Url, tls: &'a UpstreamTls, http: UpstreamHttp, outbound: &'a Outbound) -> Self {
         let tls = match url.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(tls),
         };
-        Self { host: &url.host, port: url.port, literal: url.literal(), tls, http, sources }
+        let on_behalf = match outbound.proxy_protocol {
+            SendProxy::Off => None,
+            SendProxy::V2 => Some(OnBehalf::Ourselves),
+        };
+        let sources = &outbound.source_addresses;
+        Self { host: &url.host, port: url.port, literal: url.literal(), tls, sources, on_behalf, http }
     }
 }
 
@@ -100,13 +109,16 @@ impl<I: Io, R: Resolve> Connector<I, R> {
 
     /// Connects to `target`; TCP and TLS are up by `deadline`, or it fails then.
     pub async fn connect(&self, target: Target<'_>, deadline: Timestamp) -> Result<Stream<I::Stream>, ConnectError> {
-        let (stream, address) = match target.literal {
+        let (mut stream, address) = match target.literal {
             Some(address) => (self.tcp(target.sources, address, deadline).await?, address),
             None => {
                 let addresses = self.resolve(target, deadline).await?;
                 self.first_of(target.sources, &addresses, deadline).await?
             }
         };
+        if let Some(who) = target.on_behalf {
+            self.announce(&mut stream, address, who, deadline).await?;
+        }
         match target.tls {
             None => Ok(Stream::Plain(stream)),
             Some(settings) => self.handshake(stream, address, target, settings, deadline).await,
@@ -163,6 +175,21 @@ impl<I: Io, R: Resolve> Connector<I, R> {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(source)) => Err(ConnectError { kind: tcp_failure(&source), address: Some(address), source }),
             Err(_) => Err(timed_out(address, "no connection in time")),
+        }
+    }
+
+    async fn announce(
+        &self,
+        stream: &mut I::Stream,
+        address: SocketAddr,
+        who: OnBehalf,
+        deadline: Timestamp,
+    ) -> Result<(), ConnectError> {
+        let header = proxy_header::write(who);
+        match timeout_at(self.io.instant(deadline), stream.write_all(&header)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(source)) => Err(ConnectError { kind: FailureKind::Reset, address: Some(address), source }),
+            Err(_) => Err(timed_out(address, "the PROXY header is not taken in time")),
         }
     }
 

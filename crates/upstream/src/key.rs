@@ -52,7 +52,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Where to connect.
+    /// Where to connect. Whom the connection stands for is its user's to say.
     pub fn target(&self) -> Target<'a> {
         Target {
             host: &self.address.host,
@@ -61,6 +61,7 @@ impl<'a> Key<'a> {
             tls: self.tls(),
             http: self.http,
             sources: &self.outbound.source_addresses,
+            on_behalf: None,
         }
     }
 

@@ -47,6 +47,9 @@ pub struct ClusterConfig {
     /// Whether tunnels end when their destination turns Unhealthy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_on_unhealthy: Option<bool>,
+    /// `off`, or `v2`: connections begin with a PROXY header that names the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_protocol: Option<String>,
     /// `1.1`, `2` or `2-or-1.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,

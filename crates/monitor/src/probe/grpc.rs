@@ -34,7 +34,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     let Ok(request) = request(order) else {
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
-    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound.source_addresses);
+    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound);
     let stream = match connector.connect(target, deadline).await {
         Ok(stream) => stream,
         Err(error) => {

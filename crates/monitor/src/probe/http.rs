@@ -33,7 +33,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         // Ours, and yet a failure: nobody may pass for healthy because nothing could be sent.
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
-    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound.source_addresses);
+    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound);
     let mut stream = match connector.connect(target, deadline).await {
         Ok(stream) => stream,
         Err(error) => {

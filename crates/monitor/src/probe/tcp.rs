@@ -12,7 +12,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     order: &ProbeOrder,
     deadline: Timestamp,
 ) -> ProbeEnd {
-    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound.source_addresses);
+    let target = Target::of(&order.base, &order.tls, order.http, &order.outbound);
     match connector.connect(target, deadline).await {
         Ok(_) => ProbeEnd::passed(None),
         Err(error) => ProbeEnd::failed(error.kind, None),

@@ -74,7 +74,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         }
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (client, timer) = (&mut *self.client, &mut self.timer);
-        let leg = leg::connect_unless(self.local, cluster, destination, self.now, |context| {
+        let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
+        let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, self.now, |context| {
             if client.poll_gone(context).is_ready() {
                 return Poll::Ready(NoLeg::ClientGone);
             }

@@ -7,6 +7,7 @@ use board::{Current, GateGuard};
 use exchange::snapshot::{ClusterView, DestinationView, Needs};
 use exchange::{Attempt, Exchange, Input, Snapshot, Step};
 use http1::framing::RequestFraming;
+use http1::proxy_header::OnBehalf;
 use http1::response::RequestKind;
 use io::Io;
 use model::address::Scheme;
@@ -33,6 +34,8 @@ pub(crate) struct Peer {
     pub(crate) scheme: Scheme,
     /// It sits on this host.
     pub(crate) is_local: bool,
+    /// Whom connections that serve it stand for.
+    pub(crate) on_behalf: OnBehalf,
 }
 
 /// One exchange.

@@ -36,17 +36,45 @@ fn plain(address: &str) -> Target<'_> {
         tls: None,
         http: UpstreamHttp::Http1,
         sources: &[],
+        on_behalf: None,
     }
 }
 
 fn named(host: &str) -> Target<'_> {
-    Target { host, port: 80, literal: None, tls: None, http: UpstreamHttp::Http1, sources: &[] }
+    Target { host, port: 80, literal: None, tls: None, http: UpstreamHttp::Http1, sources: &[], on_behalf: None }
 }
 
 async fn kind(connector: &Connector<Sim, TableResolver>, target: Target<'_>, deadline: Timestamp) -> FailureKind {
     match connector.connect(target, deadline).await {
         Ok(_) => panic!("connected"),
         Err(error) => error.kind,
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_header_goes_ahead_of_everything_else() {
+    let io = Real::new();
+    let connector = Connector::new(io, TableResolver::default(), Tls::new());
+    let (client, server) = ("192.0.2.7:1025".parse().unwrap(), "198.51.100.1:443".parse().unwrap());
+    let settings = UpstreamTls::default();
+    for who in [OnBehalf::Ourselves, OnBehalf::Client { client, server }] {
+        for tls in [None, Some(&settings)] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let literal = Some(listener.local_addr().unwrap());
+            let target = Target { literal, on_behalf: Some(who), tls, ..named("a.test") };
+            let expected = proxy_header::write(who);
+            let taking = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut header = vec![0; expected.len()];
+                stream.read_exact(&mut header).await.unwrap();
+                assert_eq!(header, expected, "{who:?}");
+                if tls.is_some() {
+                    assert_eq!(stream.read_u8().await.unwrap(), 0x16, "a TLS handshake follows");
+                }
+            };
+            let ((), connected) = tokio::join!(taking, connector.connect(target, FAR));
+            assert_eq!(connected.is_ok(), tls.is_none());
+        }
     }
 }
 
@@ -199,7 +227,7 @@ async fn a_certificate_counts_by_its_authority_and_its_name() {
     let deadline = connector.io().now() + Duration::from_secs(30);
     let ours = UpstreamTls { ca: Some(server.ca.clone()), ..UpstreamTls::default() };
     let (port, literal, http) = (server.address.port(), Some(server.address), UpstreamHttp::Http1);
-    let target = |host, tls| Target { host, port, literal, tls, http, sources: &[] };
+    let target = |host, tls| Target { host, port, literal, tls, http, sources: &[], on_behalf: None };
 
     let mut stream = connector.connect(target("localhost", Some(&ours)), deadline).await.unwrap();
     let mut greeting = String::new();
@@ -240,8 +268,15 @@ async fn alpn_offers_what_the_cluster_speaks_and_http2_alone_must_be_chosen() {
         (&[], Http2, Err(FailureKind::Protocol)),
     ] {
         let server = tls_server(offered);
-        let target =
-            Target { host: "x", port: 0, literal: Some(server.address), tls: Some(&nobody), http, sources: &[] };
+        let target = Target {
+            host: "x",
+            port: 0,
+            literal: Some(server.address),
+            tls: Some(&nobody),
+            http,
+            sources: &[],
+            on_behalf: None,
+        };
         let found = connector.connect(target, deadline).await;
         assert_eq!(found.map(|stream| stream.alpn()).map_err(|error| error.kind), chosen, "{offered:?} {http:?}");
     }
@@ -254,8 +289,15 @@ async fn the_kernel_refuses_too() {
     let address = bound.local_addr().unwrap();
     drop(bound);
     let connector = Connector::new(io, TableResolver::new([("x", vec![IpAddr::from([127, 0, 0, 1])])]), Tls::new());
-    let target =
-        Target { host: "x", port: address.port(), literal: None, tls: None, http: UpstreamHttp::Http1, sources: &[] };
+    let target = Target {
+        host: "x",
+        port: address.port(),
+        literal: None,
+        tls: None,
+        http: UpstreamHttp::Http1,
+        sources: &[],
+        on_behalf: None,
+    };
     let error = connector.connect(target, io.now() + Duration::from_secs(30)).await.err().unwrap();
     assert_eq!((error.kind, error.address), (FailureKind::Refused, Some(address)));
 }

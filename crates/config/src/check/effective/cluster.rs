@@ -4,7 +4,7 @@ use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
 use model::retry::{NonIdempotent, RetryRules};
-use model::upstream::{Family, Tunnels};
+use model::upstream::{Family, SendProxy, Tunnels};
 
 use super::{Writer, bytes, destination, health, list, optional, quoted, span};
 use crate::check::facts;
@@ -75,6 +75,11 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     w.value("source_addresses", list(sources.iter().map(String::as_str)));
     let is_closing = cluster.outbound.tunnels == Tunnels::CloseOnUnhealthy;
     w.value("close_on_unhealthy", is_closing.to_string());
+    let announced = match cluster.outbound.proxy_protocol {
+        SendProxy::Off => "off",
+        SendProxy::V2 => "v2",
+    };
+    w.value("proxy_protocol", quoted(announced));
     w.value("http", quoted(super::http(cluster.http)));
     let metadata: Vec<_> =
         cluster.metadata.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();

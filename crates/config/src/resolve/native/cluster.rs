@@ -8,7 +8,7 @@ use model::id::ClusterId;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
 use model::tls::CertificateFiles;
-use model::upstream::UpstreamHttp;
+use model::upstream::{SendProxy, UpstreamHttp};
 
 use super::{Context, active, affinity, destination, dns, each, passive, retry};
 use crate::raw::Value;
@@ -32,13 +32,19 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let host = s.take(r, "host").and_then(|f| f.word(r, &hosts)).unwrap_or_default();
     let family = dns::family(r, &mut s);
     let outbound = dns::outbound(r, &mut s);
-    let http = s.take(r, "http").and_then(|f| http(r, &f)).unwrap_or_default();
+    let http = s.take(r, "http").and_then(|f| Some((http(r, &f)?, f)));
+    if let Some((UpstreamHttp::Http2 | UpstreamHttp::Http2OrHttp1, field)) = &http
+        && outbound.proxy_protocol == SendProxy::V2
+    {
+        let why = "expected 1.1: an HTTP/2 connection carries many clients, and a PROXY header names one";
+        field.refuse(r, "`http` 2 and `proxy_protocol` exclude each other", why);
+    }
+    let http = http.map(|(http, _)| http).unwrap_or_default();
     let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
     let destinations = each(r, &mut s, "destinations", destination::resolve);
     s.not_yet(
         r,
         &[
-            ("proxy_protocol", "the PROXY protocol"),
             ("transforms", "transforms"),
             ("queue", "connection limits"),
             ("max_ejected_percent", "guards"),

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use model::config::Dns;
-use model::upstream::{Family, Outbound, Tunnels};
+use model::upstream::{Family, Outbound, SendProxy, Tunnels};
 
+use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
 
 /// Resolves the block.
@@ -54,9 +55,20 @@ pub fn family(r: &mut Reading<'_>, s: &mut Section<'_>) -> Family {
     s.take(r, "family").and_then(|field| field.word(r, &words)).unwrap_or_default()
 }
 
+/// Takes `proxy_protocol` of a cluster.
+fn proxy_protocol(r: &mut Reading<'_>, s: &mut Section<'_>) -> SendProxy {
+    let Some(field) = s.take(r, "proxy_protocol") else { return SendProxy::Off };
+    match field.node.value {
+        Value::Bool(false) => SendProxy::Off,
+        Value::Null | Value::Bool(true) | Value::Text(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => {
+            field.word(r, &[("off", SendProxy::Off), ("v2", SendProxy::V2)]).unwrap_or_default()
+        }
+    }
+}
+
 /// Takes what a cluster says about the start of its connections.
 pub fn outbound(r: &mut Reading<'_>, s: &mut Section<'_>) -> Outbound {
-    let mut outbound = Outbound::default();
+    let mut outbound = Outbound { proxy_protocol: proxy_protocol(r, s), ..Outbound::default() };
     if let Some(field) = s.take(r, "source_addresses") {
         for item in field.list(r) {
             let Some(text) = item.text(r) else { continue };

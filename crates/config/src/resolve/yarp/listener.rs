@@ -121,17 +121,14 @@ fn bind_all(
 }
 
 fn socket_address(r: &mut Reading<'_>, wanted: &Wanted) -> Option<(Scheme, SocketAddr)> {
-    let url = match Url::parse(&wanted.url) {
-        Ok(url) => url,
-        Err(_) => {
-            let what = format!("`{}` is no address to listen on", wanted.url);
-            r.error(
-                wanted.span,
-                what,
-                "expected http://host:port or https://host:port, host being *, localhost or an IP address",
-            );
-            return None;
-        }
+    let Ok(url) = Url::parse(&wanted.url) else {
+        let what = format!("`{}` is no address to listen on", wanted.url);
+        r.error(
+            wanted.span,
+            what,
+            "expected http://host:port or https://host:port, host being *, localhost or an IP address",
+        );
+        return None;
     };
     let ip = match url.host.parse::<IpAddr>() {
         Ok(ip) => ip,
