@@ -11,6 +11,7 @@ mod compare;
 mod engine;
 mod external;
 mod idle;
+mod instructions;
 mod options;
 mod peers;
 mod proxy;
@@ -43,7 +44,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let Some(options) = Options::parse(std::env::args().skip(1))? else {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((word, rest)) = words.split_first()
+        && word == "instructions"
+    {
+        return instructions::run(rest);
+    }
+    let Some(options) = Options::parse(words.into_iter())? else {
         println!("{}", options::USAGE);
         return Ok(());
     };
