@@ -13,6 +13,7 @@ use model::retry::RetryRules;
 use model::route::{CaseRule, RouteAction, ValueMode};
 use model::timeouts::{ClientLimits, Timeouts};
 use model::tls::{Alpn, CertificateFiles, ClientAuth, ListenerTls, TlsVersion};
+use model::transform::{Copying, ForwardAction, RequestTransform, Transform};
 use model::upstream::UpstreamHttp;
 
 fn read(text: &str) -> Loaded {
@@ -234,7 +235,7 @@ fn the_policys_global_options_stand_in_the_file() {
 fn what_is_not_honoured_is_named_and_loudly_where_it_lets_someone_in() {
     let loaded = read(
         r#"{"Routes": {"r": {"ClusterId": "c", "Match": {"Path": "/"}, "AuthorizationPolicy": "admins",
-              "CorsPolicy": "x", "RateLimiterPolicy": "y", "Transforms": [{"PathPrefix": "/a"}], "Metdata": {}}},
+              "CorsPolicy": "x", "RateLimiterPolicy": "y", "Transforms": [{"ClientCert": "X-Cert"}], "Metdata": {}}},
             "Clusters": {"c": {"HttpClient": {"DangerousAcceptAnyServerCertificate": "true", "MaxConnectionsPerServer": 10,
               "WebProxy": {"Address": "http://p"}, "SslProtocols": ["Tls12"]}, "HttpRequest": {"Version": "2", "ActivityTimeout": "00:00:30"}}}}"#,
     );
@@ -246,7 +247,7 @@ fn what_is_not_honoured_is_named_and_loudly_where_it_lets_someone_in() {
         assert!(loud.iter().any(|message| message.contains(key)), "{key}: {loud:?}");
     }
     let quiet = named(Severity::Warning);
-    for key in ["Transforms", "SslProtocols", "unknown key `Metdata`"] {
+    for key in ["ClientCert", "SslProtocols", "unknown key `Metdata`"] {
         assert!(quiet.iter().any(|message| message.contains(key)), "{key}: {quiet:?}");
     }
     let cluster = &loaded.config.clusters[0];
@@ -329,4 +330,31 @@ fn request_version_and_policy_say_what_requests_and_probes_speak() {
         }
     }
     assert_eq!(of("{}"), (Http2OrHttp1, false));
+}
+
+#[test]
+fn transforms_read_as_yarp_writes_them_and_what_cannot_be_done_is_named() {
+    let text = r#"{"Clusters": {"c": {"Destinations": {"d": {"Address": "http://h/"}}}}, "Routes": {"r": {"ClusterId": "c",
+        "Match": {"Path": "/api/{id}/{**rest}"}, "Transforms": [
+        {"RequestHeadersCopy": "false"}, {"RequestHeader": "X-A", "Append": "1"}, {"requestheader": "Host", "Set": "x"},
+        {"RequestHeadersAllowed": "A;b;"}, {"PathPattern": "v2/{id}"}, {"PathRemovePrefix": "/api"},
+        {"QueryValueParameter": "q", "Set": ""}, {"HttpMethodChange": "put", "Set": "post"},
+        {"X-Forwarded": "Append", "Prefix": "Remove", "HeaderPrefix": "X-My-"},
+        {"Forwarded": "For, proto", "ForFormat": "IpAndPort", "Action": "Append"},
+        {"ResponseHeader": "X-R", "Set": "1", "When": "Always"},
+        {"ClientCert": "X-Cert"}, {"ResponseTrailer": "X-T", "Set": "1", "When": "Always"}, {"ResponseTrailersCopy": true},
+        {"HttpMethodChange": "HEAD", "Set": "GET"}, {"RequestHeader": "Connection", "Set": "x"}]}}}"#;
+    let loaded = load("a.json", text.as_bytes(), FileKind::Auto, &PolicyNames::default(), None)
+        .unwrap_or_else(|report| panic!("{report}"));
+    let transforms = &loaded.config.routes[0].policy.transforms;
+    assert_eq!(transforms.len(), 11, "{transforms:?}");
+    assert_eq!(transforms[0], Transform::Request(RequestTransform::Copy(Copying::Nothing)));
+    assert_eq!(transforms[3], Transform::Request(RequestTransform::Allowed(vec!["a".to_owned(), "b".to_owned()])));
+    let Transform::XForwarded(rules) = &transforms[8] else { panic!("{transforms:?}") };
+    assert_eq!((rules.address, rules.prefix), (ForwardAction::Append, ForwardAction::Remove));
+    assert_eq!(rules.header_prefix, "X-My-");
+    let messages: Vec<_> = loaded.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    for word in ["`ClientCert`", "`ResponseTrailer`", "`HEAD`", "`connection`"] {
+        assert!(messages.iter().any(|message| message.contains(word)), "{word}: {messages:?}");
+    }
 }

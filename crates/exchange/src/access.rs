@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
 use model::entry::{AccessList, ConnectionLimit, LimitKey, RequestLimit};
 use model::id::RouteId;
+use model::page::Maintenance;
 use model::request::RequestFacts;
 use model::route::RoutePolicy;
 
@@ -12,10 +14,19 @@ use crate::limit::{ClientKey, Pace, Rule};
 use crate::reason::Reason;
 use crate::step::{Answer, Shared};
 
+/// A route under maintenance.
+#[derive(Debug)]
+struct Closed {
+    /// These alone pass.
+    passing: Vec<IpNet>,
+    answer: Answer,
+}
+
 /// The rules of one route.
 #[derive(Debug)]
 pub struct AccessRules {
     list: AccessList,
+    closed: Option<Closed>,
     in_flight: Option<ConnectionLimit>,
     requests: Option<(Pace, LimitKey)>,
     rule: Rule,
@@ -26,10 +37,21 @@ impl AccessRules {
     pub fn of(route: &RouteId, policy: &RoutePolicy) -> Option<Self> {
         let has_some = policy.access != AccessList::default()
             || policy.limit_requests.is_some()
-            || policy.limit_connections.is_some();
+            || policy.limit_connections.is_some()
+            || policy.maintenance.is_some();
+        let closed = |rules: &Maintenance| Closed {
+            passing: rules.allow.clone(),
+            answer: Answer {
+                status: rules.status,
+                body: rules.body.as_deref().map(Into::into),
+                retry_after: rules.retry_after,
+                ..Answer::of(Reason::Maintenance)
+            },
+        };
         let pace = |limit: &RequestLimit| (Pace::new(limit.rate, limit.burst), limit.key.clone());
         has_some.then(|| Self {
             list: policy.access.clone(),
+            closed: policy.maintenance.as_ref().map(closed),
             in_flight: policy.limit_connections,
             requests: policy.limit_requests.as_ref().map(pace),
             rule: Rule::of(route),
@@ -41,6 +63,12 @@ impl AccessRules {
     pub(crate) fn judge(&self, facts: &RequestFacts<'_>, shared: &impl Shared) -> Result<(), Answer> {
         if !self.list.admits(facts.client) {
             return Err(Answer::of(Reason::AccessDenied));
+        }
+        if let Some(closed) = &self.closed {
+            let client = facts.client.to_canonical();
+            if !closed.passing.iter().any(|network| network.contains(&client)) {
+                return Err(closed.answer.clone());
+            }
         }
         if let Some(limit) = self.in_flight
             && !shared.enter(self.rule, ClientKey::of_address(facts.client), limit.per_client)

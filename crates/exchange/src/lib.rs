@@ -5,7 +5,7 @@
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
 //! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`access`] (who may come), [`limit`] (how often),
-//! [`split`] (to which of several clusters), `pick` (who is next), [`reason`].
+//! [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;
@@ -18,6 +18,10 @@ pub mod access;
 pub mod limit;
 
 pub mod split;
+
+pub mod redirect;
+
+pub mod transform;
 
 mod pick;
 

@@ -13,6 +13,10 @@ pub enum Reason {
     Denied,
     /// The route's access list does not admit the client: 403.
     AccessDenied,
+    /// The route is under `maintenance`: 503 unless it says otherwise.
+    Maintenance,
+    /// A redirect needs the host that the request does not name: 400.
+    NoHost,
     /// The client asks more often than the route's `limit_requests` lets it: 429.
     TooManyRequests,
     /// The client has as many requests in flight as the route's `limit_connections` lets it: 429.
@@ -96,7 +100,7 @@ impl Reason {
     pub fn status(self) -> u16 {
         match self {
             Self::Route => 200,
-            Self::Path | Self::ClientBody => 400,
+            Self::Path | Self::NoHost | Self::ClientBody => 400,
             Self::Denied | Self::AccessDenied => 403,
             Self::NoRoute => 404,
             Self::MethodNotAllowed => 405,
@@ -112,7 +116,7 @@ impl Reason {
             | Self::Unprocessed
             | Self::ProtocolError
             | Self::HeadTooLarge => 502,
-            Self::NoCluster | Self::NoneAvailable | Self::AffinityLost | Self::Local => 503,
+            Self::NoCluster | Self::NoneAvailable | Self::AffinityLost | Self::Maintenance | Self::Local => 503,
             Self::ConnectTimeout | Self::ResponseTimeout | Self::Deadline => 504,
         }
     }
@@ -121,11 +125,13 @@ impl Reason {
     pub fn proxy_error(self) -> Option<&'static str> {
         Some(match self {
             Self::Route | Self::ClientGone => return None,
-            Self::Path | Self::MethodNotAllowed | Self::ClientBody => "http_request_error",
+            Self::Path | Self::NoHost | Self::MethodNotAllowed | Self::ClientBody => "http_request_error",
             Self::Denied | Self::AccessDenied | Self::TooManyRequests | Self::TooManyInFlight => "http_request_denied",
             Self::NoRoute => "destination_not_found",
             Self::NoCluster => "proxy_configuration_error",
-            Self::NoneAvailable | Self::NoLiveUpstreams | Self::AffinityLost => "destination_unavailable",
+            Self::NoneAvailable | Self::NoLiveUpstreams | Self::AffinityLost | Self::Maintenance => {
+                "destination_unavailable"
+            }
             Self::Dns => "dns_error",
             Self::ConnectionRefused => "connection_refused",
             Self::Unreachable => "destination_ip_unroutable",
@@ -148,6 +154,8 @@ impl Reason {
             Self::TooManyRequests => "too-many-requests",
             Self::TooManyInFlight => "too-many-in-flight",
             Self::Path => "ambiguous-path",
+            Self::Maintenance => "maintenance",
+            Self::NoHost => "no-host",
             Self::NoRoute => "no-route",
             Self::MethodNotAllowed => "method-not-allowed",
             Self::NoCluster => "no-cluster",

@@ -11,6 +11,7 @@ use model::available::Because;
 use model::cluster::{Cluster, Compat, UpstreamHost};
 use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
+use model::page::ErrorPage;
 use model::retry::RetryRules;
 use model::route::{Route, RouteAction};
 use model::timeouts::Timeouts;
@@ -18,7 +19,9 @@ use model::upstream::UpstreamHttp;
 use model::view::HealthView;
 
 use crate::access::AccessRules;
+use crate::redirect::RedirectView;
 use crate::split::SplitView;
+use crate::transform::TransformView;
 
 /// Configuration and availability at one moment.
 pub struct Snapshot {
@@ -48,6 +51,10 @@ pub struct RouteView {
     pub max_request_body: Option<Option<u64>>,
     /// Who may come and how often; `None`: everybody, always.
     pub rules: Option<Box<AccessRules>>,
+    /// What it changes; `None`: nothing.
+    pub transforms: Option<Box<TransformView>>,
+    /// Bodies of our own answers: the route's, then those for all.
+    pub error_pages: Vec<ErrorPage>,
 }
 
 impl RouteView {
@@ -63,7 +70,9 @@ impl RouteView {
             RouteAction::Respond { status, body } => {
                 ActionView::Respond { status: *status, body: body.as_str().into() }
             }
-            RouteAction::Redirect { to, status } => ActionView::Redirect { to: to.as_str().into(), status: *status },
+            RouteAction::Redirect { to, status } => {
+                ActionView::Redirect { to: Box::new(RedirectView::of(to)), status: *status }
+            }
             RouteAction::Deny(status) => ActionView::Deny(*status),
         };
         Self {
@@ -72,6 +81,8 @@ impl RouteView {
             timeout: route.timeout,
             max_request_body: route.max_request_body,
             rules: AccessRules::of(&route.id, &route.policy).map(Box::new),
+            transforms: TransformView::of(route).map(Box::new),
+            error_pages: [&route.policy.error_pages[..], &config.answers.error_pages].concat(),
         }
     }
 }
@@ -94,7 +105,7 @@ pub enum ActionView {
     /// Sent elsewhere.
     Redirect {
         /// Value of Location.
-        to: Arc<str>,
+        to: Box<RedirectView>,
         /// 301, 302, 303, 307 or 308.
         status: u16,
     },

@@ -40,6 +40,7 @@ use self::next::Ground;
 use crate::reason::Reason;
 use crate::snapshot::{ActionView, ClusterView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Input, Placement, Report, Shared, Step};
+use crate::transform::Rewritten;
 
 /// What one worker keeps between exchanges.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ pub struct Exchange {
     /// The side that was drawn for a client that a cookie keeps there.
     drawn: Option<usize>,
     new_side: Option<usize>,
+    /// What goes on in place of what came, on routes that change it.
+    rewritten: Option<Box<Rewritten>>,
     denied: Option<RetryDenied>,
     report: Option<Report>,
 }
@@ -144,6 +147,7 @@ impl Exchange {
             new_pin: None,
             drawn: None,
             new_side: None,
+            rewritten: None,
             denied: None,
             report: None,
         };
@@ -242,6 +246,11 @@ impl Exchange {
             cookies.extend(split.set_cookie(side));
         }
         cookies
+    }
+
+    /// What goes on in place of what came; `None` on routes that change nothing.
+    pub fn rewritten(&self) -> Option<&Rewritten> {
+        self.rewritten.as_deref()
     }
 
     /// Why the last failed attempt was not repeated; `None` when nothing was refused.

@@ -111,6 +111,8 @@ pub enum Known {
     ForwardedProto,
     /// `X-Forwarded-Host`.
     ForwardedHost,
+    /// `X-Forwarded-Prefix`.
+    ForwardedPrefix,
     /// `Alt-Svc`.
     AltSvc,
     /// `Retry-After`.
@@ -144,6 +146,7 @@ impl Known {
             (17, b't') => Self::TransferEncoding.if_named(name, b"transfer-encoding"),
             (17, b'x') => Self::ForwardedProto.if_named(name, b"x-forwarded-proto"),
             (18, b'p') => Self::Hop.if_named(name, b"proxy-authenticate"),
+            (18, b'x') => Self::ForwardedPrefix.if_named(name, b"x-forwarded-prefix"),
             (19, b'p') => Self::Hop.if_named(name, b"proxy-authorization"),
             (25, b'p') => Self::Hop.if_named(name, b"proxy-authentication-info"),
             _ => Self::Other,

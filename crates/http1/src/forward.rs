@@ -7,11 +7,12 @@
 //! | `Content-Length`, `Transfer-Encoding` | one of them, written anew | one of them, written anew |
 //! | `Expect` | as told | |
 //! | `Forwarded` | ends here: one way to say it is enough; the client that a trusted proxy names in it is said in `X-Forwarded-For` | as it is |
-//! | `X-Forwarded-For`, `-Proto`, `-Host` | set; from a trusted proxy extended or kept | as they are |
+//! | `X-Forwarded-For`, `-Proto`, `-Host`, `-Prefix` | set (`-Prefix`: ends here); from a trusted proxy extended or kept | as they are |
 //! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
 
 use std::net::IpAddr;
 
+use crate::changed::{self, RequestChanges, ResponseChanges};
 use crate::connection::{Persistence, Version};
 use crate::fields::{Fate, Field, Form, Known, Section, Span};
 use crate::framing::{RequestFraming, ResponseFraming};
@@ -37,6 +38,8 @@ pub struct RequestRewrite<'a> {
     pub trust: Trust,
     /// Whether `Expect: 100-continue` goes on.
     pub expectation: Expectation,
+    /// What the route changes beside; `None` on nearly all routes.
+    pub changes: Option<&'a RequestChanges<'a>>,
 }
 
 /// Whether the peer's `X-Forwarded-*` are believed.
@@ -68,17 +71,39 @@ pub struct ResponseRewrite<'a> {
     pub cookies: &'a [String],
     /// Value of `Date` for a response that came without (RFC 9110 6.6.1).
     pub date: &'a str,
+    /// What the route changes beside; `None` on nearly all routes.
+    pub changes: Option<&'a ResponseChanges<'a>>,
 }
 
 /// Appends the request's head, the empty line included.
-pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
-    out.extend_from_slice(request.method_name().as_bytes());
-    out.push(b' ');
-    write_target(out, request, rewrite.prefix);
-    out.extend_from_slice(b" HTTP/1.1\r\n");
-    write_field(out, b"Host", rewrite.host.as_bytes());
-    let (bytes, section) = request.section();
-    write_fields(out, bytes, section, |field| goes_to_destination(field, rewrite));
+pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRewrite<'a>) {
+    match rewrite.changes {
+        None => {
+            write_line(out, request.method_name(), rewrite.prefix, request.path(), request.query());
+            write_field(out, b"Host", rewrite.host.as_bytes());
+            let (bytes, section) = request.section();
+            write_fields(out, bytes, section, |field| goes_to_destination(field, rewrite));
+            write_framing(out, request);
+            write_forwarded(out, request, rewrite);
+        }
+        Some(changes) => {
+            let (method, path, query) = match changes.target {
+                Some(target) => (target.method, target.path, target.query),
+                None => (request.method_name(), request.path(), request.query()),
+            };
+            write_line(out, method, rewrite.prefix, path, query);
+            let host = changed::host(changes);
+            write_field(out, b"Host", host.as_deref().unwrap_or(rewrite.host).as_bytes());
+            write_framing(out, request);
+            let passing = request.fields().filter(|(field, ..)| goes_to_destination(field, rewrite));
+            let passing = passing.map(|(field, name, value)| (field.known, name, value));
+            changed::request_fields(out, request, rewrite, changes, passing);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_framing(out: &mut Vec<u8>, request: &Request<'_>) {
     match request.framing() {
         RequestFraming::None => {}
         RequestFraming::Length(length) => write_length(out, length),
@@ -90,19 +115,26 @@ pub fn request(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrit
     if request.offers_upgrade() {
         upgrade::write_offer(out, request);
     }
-    write_forwarded(out, request, rewrite);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends the response's head, the empty line included.
 ///
 /// A chunked body is declared chunked to an HTTP/1.1 client only; for an HTTP/1.0 client the caller decodes it and
 /// closes the connection at its end.
-pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRewrite<'_>) {
+pub fn response<'a>(out: &mut Vec<u8>, response: &Response<'a>, rewrite: &ResponseRewrite<'a>) {
     write_status_line(out, response.status(), response.reason());
-    let (bytes, section) = response.section();
-    write_fields(out, bytes, section, goes_to_client);
-    let is_dated = section.all(Known::Date).any(|field| field.fate == Fate::ByName);
+    let is_dated = match rewrite.changes {
+        None => {
+            let (bytes, section) = response.section();
+            write_fields(out, bytes, section, goes_to_client);
+            section.all(Known::Date).any(|field| field.fate == Fate::ByName)
+        }
+        Some(changes) => {
+            let passing = response.fields().filter(|(field, ..)| goes_to_client(field));
+            let passing = passing.map(|(_, name, value)| (name, value));
+            changed::response_fields(out, response.status(), changes, passing) == changed::Dated::Yes
+        }
+    };
     if !is_dated && response.status() >= 200 {
         write_field(out, b"Date", rewrite.date.as_bytes());
     }
@@ -130,8 +162,13 @@ pub fn response(out: &mut Vec<u8>, response: &Response<'_>, rewrite: &ResponseRe
 
 /// Appends an interim response's head (1xx) for an HTTP/1.1 client.
 pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
-    let rewrite =
-        ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookies: &[], date: "" };
+    let rewrite = ResponseRewrite {
+        version: Version::Http11,
+        persistence: Persistence::KeepAlive,
+        cookies: &[],
+        date: "",
+        changes: None,
+    };
     self::response(out, response, &rewrite);
 }
 
@@ -206,19 +243,21 @@ pub fn phrase(status: u16) -> &'static str {
     }
 }
 
-fn write_target(out: &mut Vec<u8>, request: &Request<'_>, prefix: &str) {
-    let path = request.path();
+fn write_line(out: &mut Vec<u8>, method: &str, prefix: &str, path: &str, query: Option<&str>) {
+    out.extend_from_slice(method.as_bytes());
+    out.push(b' ');
     if path != "*" {
         out.extend_from_slice(prefix.strip_suffix('/').unwrap_or(prefix).as_bytes());
     }
     out.extend_from_slice(path.as_bytes());
-    if let Some(query) = request.query() {
+    if let Some(query) = query {
         out.push(b'?');
         out.extend_from_slice(query.as_bytes());
     }
+    out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
+pub(crate) fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
     out.extend_from_slice(b"X-Forwarded-For: ");
     let (mut has_proto, mut has_host) = (false, false);
     if rewrite.trust == Trust::Trusted {
@@ -280,7 +319,7 @@ fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
     match field.known {
         Known::Other | Known::AltSvc | Known::RetryAfter | Known::Date => true,
         Known::Expect => rewrite.expectation == Expectation::Forward,
-        Known::ForwardedProto | Known::ForwardedHost => rewrite.trust == Trust::Trusted,
+        Known::ForwardedProto | Known::ForwardedHost | Known::ForwardedPrefix => rewrite.trust == Trust::Trusted,
         Known::Host
         | Known::Connection
         | Known::ContentLength
@@ -306,6 +345,7 @@ fn goes_to_client(field: &Field) -> bool {
         | Known::ForwardedFor
         | Known::ForwardedProto
         | Known::ForwardedHost
+        | Known::ForwardedPrefix
         | Known::RetryAfter
         | Known::Date => true,
         Known::Connection

@@ -39,4 +39,7 @@ pub mod upgrade;
 
 pub mod forward;
 
+pub mod changed;
+mod forwarded;
+
 pub mod proxy_header;

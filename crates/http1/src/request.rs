@@ -231,6 +231,7 @@ impl RequestHead {
                 | Known::ForwardedFor
                 | Known::ForwardedProto
                 | Known::ForwardedHost
+                | Known::ForwardedPrefix
                 | Known::AltSvc
                 | Known::RetryAfter
                 | Known::Date => {}

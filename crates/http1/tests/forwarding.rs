@@ -19,6 +19,7 @@ const REWRITE: RequestRewrite<'_> = RequestRewrite {
     proto: "http",
     trust: Trust::Untrusted,
     expectation: Expectation::Drop,
+    changes: None,
 };
 
 fn forwarded(text: &str, rewrite: RequestRewrite<'_>) -> String {
@@ -33,7 +34,7 @@ fn answered(text: &str, kind: RequestKind, version: Version, persistence: Persis
     let mut head = ResponseHead::default();
     assert_eq!(head.parse(text.as_bytes(), &HeadLimits::RESPONSE, kind), Ok(Parsed::Complete));
     let mut out = Vec::new();
-    let rewrite = ResponseRewrite { version, persistence, cookies: &[], date: "now" };
+    let rewrite = ResponseRewrite { version, persistence, cookies: &[], date: "now", changes: None };
     forward::response(&mut out, &head.view(text.as_bytes()), &rewrite);
     String::from_utf8(out).unwrap()
 }

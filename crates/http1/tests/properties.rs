@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(head.parse(text.as_bytes(), &LIMITS), Ok(Parsed::Complete));
         let before = head.view(text.as_bytes());
         let rewrite = RequestRewrite {
-            prefix: "/", host: "d1", peer: [192, 0, 2, 7].into(), client: [192, 0, 2, 7].into(), proto: "http", trust: Trust::Untrusted, expectation: Expectation::Drop,
+            prefix: "/", host: "d1", peer: [192, 0, 2, 7].into(), client: [192, 0, 2, 7].into(), proto: "http", trust: Trust::Untrusted, expectation: Expectation::Drop, changes: None,
         };
         let mut out = Vec::new();
         forward::request(&mut out, &before, &rewrite);
@@ -140,7 +140,7 @@ proptest! {
         let mut head = ResponseHead::default();
         prop_assert_eq!(head.parse(text.as_bytes(), &LIMITS, RequestKind::Other), Ok(Parsed::Complete));
         let mut out = Vec::new();
-        let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::Close, cookies: &["a=b".to_owned()], date: "now" };
+        let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::Close, cookies: &["a=b".to_owned()], date: "now", changes: None };
         forward::response(&mut out, &head.view(text.as_bytes()), &rewrite);
         let mut again = ResponseHead::default();
         prop_assert_eq!(again.parse(&out, &LIMITS, RequestKind::Other), Ok(Parsed::Complete));

@@ -44,6 +44,7 @@ pub(crate) fn judge(name: &HeaderName, value: &HeaderValue) -> Result<Place, Mal
         | Known::ForwardedFor
         | Known::ForwardedProto
         | Known::ForwardedHost
+        | Known::ForwardedPrefix
         | Known::AltSvc
         | Known::RetryAfter
         | Known::Date => Ok(Place::Line),
@@ -64,6 +65,7 @@ pub(crate) fn is_end_to_end(name: &[u8]) -> bool {
         | Known::ForwardedFor
         | Known::ForwardedProto
         | Known::ForwardedHost
+        | Known::ForwardedPrefix
         | Known::AltSvc
         | Known::RetryAfter
         | Known::Date => true,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::listener::Listener;
+use crate::page::ErrorPage;
 use crate::route::Route;
 
 /// The configuration.
@@ -56,6 +57,8 @@ impl Default for Dns {
 pub struct Answers {
     /// Whether each request has an id.
     pub request_id: RequestId,
+    /// Bodies of our own answers.
+    pub error_pages: Vec<ErrorPage>,
 }
 
 /// Whether each request has an id, for logs on both sides.

@@ -27,12 +27,14 @@ pub mod config;
 pub mod destination;
 pub mod entry;
 pub mod listener;
+pub mod page;
 pub mod passive;
 pub mod pattern;
 pub mod retry;
 pub mod route;
 pub mod timeouts;
 pub mod tls;
+pub mod transform;
 pub mod upstream;
 pub mod vip;
 

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{AccessList, ConnectionLimit, RequestLimit};
 use crate::id::{ClusterId, RouteId};
+use crate::page::{ErrorPage, Maintenance};
 use crate::pattern::PathPattern;
+use crate::transform::Transform;
 
 /// A route, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,12 @@ pub struct RoutePolicy {
     pub limit_connections: Option<ConnectionLimit>,
     /// Whether bodies are taken ahead.
     pub buffering: Buffering,
+    /// What is done to the messages.
+    pub transforms: Vec<Transform>,
+    /// Bodies of our own answers on this route, before those for all routes.
+    pub error_pages: Vec<ErrorPage>,
+    /// Closed for a while; `None`: open.
+    pub maintenance: Option<Maintenance>,
 }
 
 /// Whether bodies are taken ahead, in memory alone.
@@ -152,7 +160,7 @@ pub enum RouteAction {
     },
     /// Sent elsewhere.
     Redirect {
-        /// Value of Location.
+        /// Value of Location; `{host}`, `{path}` and `{query}` (with its `?`) stand for the request's.
         to: String,
         /// 301, 302, 303, 307 or 308.
         status: u16,

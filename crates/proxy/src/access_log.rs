@@ -15,6 +15,7 @@ use serde::Serialize;
 pub(crate) struct Line<'a> {
     pub(crate) at: String,
     pub(crate) listener: &'a str,
+    pub(crate) request_id: Option<&'a str>,
     pub(crate) client: String,
     pub(crate) route: Option<&'a str>,
     pub(crate) cluster: Option<&'a str>,
@@ -84,6 +85,7 @@ mod tests {
         let line = Line {
             at: String::new(),
             listener: "",
+            request_id: None,
             client: String::new(),
             route: None,
             cluster: None,

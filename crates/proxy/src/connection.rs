@@ -119,7 +119,7 @@ async fn refuse<I: Io, R: Resolve>(
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status, reason: details, bytes_in: 0 };
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None };
+    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None, id: None };
     record.end(local, told, outcome, local.io.now());
     local.give_back(work);
     if is_sent {

@@ -62,8 +62,10 @@ mod tunnel;
 
 mod respond;
 
+mod changes;
 mod client_address;
 mod limits;
+mod request_id;
 mod sharing;
 
 mod access_log;

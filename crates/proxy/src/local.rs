@@ -16,6 +16,7 @@ use upstream::{Connector, Stream};
 use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::presence::Presence;
+use crate::request_id::Ids;
 use crate::seats::Seats;
 use crate::tally::Tally;
 use crate::tls::ServerTls;
@@ -47,6 +48,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) date: Date,
     /// Shared with the other workers.
     pub(crate) limits: Arc<Limits>,
+    /// Where ids of requests come from.
+    pub(crate) ids: Ids,
 }
 
 /// The memory of one exchange. Taken when the first byte of a request arrives, given back when the exchange is over.

@@ -36,6 +36,8 @@ pub(crate) struct Told<'a> {
     pub(crate) request: Option<Request<'a>>,
     /// `None`: it never came to the machine.
     pub(crate) walked: Option<(&'a Exchange, &'a Snapshot)>,
+    /// The request's id, where it has one.
+    pub(crate) id: Option<&'a str>,
 }
 
 /// How it ended.
@@ -103,6 +105,7 @@ impl Record {
         let line = Line {
             at: rfc3339_now(),
             listener: told.listener,
+            request_id: told.id,
             client: told.client.to_string(),
             route: route.map(|route| route.id.as_str()),
             cluster: cluster.map(|cluster| cluster.id.as_str()),

@@ -15,11 +15,13 @@ pub(crate) struct Reply<'a> {
     pub(crate) details: &'static str,
     /// In place of the one line that says status and reason.
     pub(crate) body: Option<&'a str>,
-    pub(crate) content_type: &'static str,
+    pub(crate) content_type: &'a str,
     pub(crate) location: Option<&'a str>,
     pub(crate) allow: Option<&'a str>,
     /// Seconds.
     pub(crate) retry_after: Option<u32>,
+    /// Name and value of the field that holds the request's id.
+    pub(crate) id: Option<(&'a str, &'a str)>,
 }
 
 /// To whom it goes.
@@ -42,13 +44,24 @@ impl<'a> Reply<'a> {
             location: answer.location.as_deref(),
             allow: answer.allow.as_deref(),
             retry_after: answer.retry_after,
+            id: None,
         }
     }
 
     /// To a client that did something wrong.
     pub(crate) fn of_client_fault(status: u16, details: &'static str) -> Self {
         let error = Some("http_request_error");
-        Self { status, error, details, body: None, content_type: TEXT, location: None, allow: None, retry_after: None }
+        Self {
+            status,
+            error,
+            details,
+            body: None,
+            content_type: TEXT,
+            location: None,
+            allow: None,
+            retry_after: None,
+            id: None,
+        }
     }
 
     /// A JSON document.
@@ -62,6 +75,7 @@ impl<'a> Reply<'a> {
             location: None,
             allow: None,
             retry_after: None,
+            id: None,
         }
     }
 
@@ -81,6 +95,9 @@ impl<'a> Reply<'a> {
         }
         if let Some(seconds) = self.retry_after {
             write_field(out, b"Retry-After", seconds.to_string().as_bytes());
+        }
+        if let Some((name, value)) = self.id {
+            write_field(out, name.as_bytes(), value.as_bytes());
         }
         let line;
         let body = match self.body {

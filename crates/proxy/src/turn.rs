@@ -71,6 +71,8 @@ pub(crate) struct Turn<'a, I: Io, R> {
     /// Head and body of a response that is sent when nothing better comes.
     held: Option<Vec<u8>>,
     fault: Option<ClientFault>,
+    /// The request's id, where requests have one.
+    id: Option<Box<str>>,
     record: Record,
 }
 
@@ -127,6 +129,8 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);
     let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
     let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
+    let trust = client_address::trust(&view.config, client.address);
+    let id = local.ids.of(&snapshot.config.answers.request_id, trust, &request);
     let record = Record::begin(now, client.sent);
     let mut turn = Turn {
         local,
@@ -144,6 +148,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         was_reused: false,
         held: None,
         fault: is_too_large.then_some(ClientFault::TooLarge),
+        id,
         record,
     };
     turn.walk(step).await

@@ -29,6 +29,7 @@ use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::local::{Local, scratch};
 use crate::presence::Presence;
+use crate::request_id::Ids;
 use crate::seats::Seats;
 use crate::tally::Tally;
 use crate::tls::ServerTls;
@@ -110,6 +111,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         faults: start.faults,
         date: Date::default(),
         limits: start.limits,
+        ids: Ids::default(),
     });
     runtime.block_on(main(local, start.commands));
     // Dropping the runtime ends what did not finish within the grace.

@@ -107,7 +107,7 @@ fn unquoted(element: &[u8]) -> &[u8] {
 }
 
 /// A query text's bytes with `+` and escapes undone; what is no escape stays.
-fn decoded(text: &str) -> impl Iterator<Item = u8> + '_ {
+pub(crate) fn decoded(text: &str) -> impl Iterator<Item = u8> + '_ {
     let mut rest = text.as_bytes();
     std::iter::from_fn(move || {
         let (byte, after) = match rest {

@@ -9,6 +9,7 @@ pub mod rhi;
 
 mod matching;
 mod policy;
+pub mod transforms;
 
 use model::cluster::Compat;
 

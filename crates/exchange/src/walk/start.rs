@@ -6,6 +6,7 @@ use model::cluster::Compat;
 use model::request::RequestFacts;
 use model::retry::RetryRules;
 use model::time::Timestamp;
+use retry::Repeatable;
 use route::Found;
 
 use super::{Exchange, Worker};
@@ -58,7 +59,8 @@ impl Exchange {
                 return self.answer(answer);
             }
             ActionView::Redirect { to, status } => {
-                let answer = Answer { status: *status, location: Some(to.clone()), ..Answer::of(Reason::Route) };
+                let Some(location) = to.fill(facts) else { return self.answer(Answer::of(Reason::NoHost)) };
+                let answer = Answer { status: *status, location: Some(location), ..Answer::of(Reason::Route) };
                 return self.answer(answer);
             }
             ActionView::Deny(status) => return self.answer(Answer { status: *status, ..Answer::of(Reason::Denied) }),
@@ -66,6 +68,11 @@ impl Exchange {
         let Some(cluster) = snapshot.clusters.get(index.index()) else {
             return self.answer(Answer::of(Reason::NoCluster));
         };
+        if let Some(transforms) = &view.transforms {
+            let Ok(rewritten) = transforms.apply(facts) else { return self.answer(Answer::of(Reason::Path)) };
+            self.request = Repeatable::of(&rewritten.facts(facts));
+            self.rewritten = Some(Box::new(rewritten));
+        }
         self.placement.cluster = Some(index);
         self.deadline = patience(view.timeout, &cluster.retry).map(|patience| now + patience);
         self.pin = pick::pin(cluster, facts.fields);

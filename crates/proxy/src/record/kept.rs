@@ -20,6 +20,7 @@ pub(crate) struct Kept {
 /// Those that only the access log wants.
 struct LineFacts {
     listener: String,
+    id: Option<String>,
     client: String,
     route: Option<String>,
     method: String,
@@ -45,6 +46,7 @@ impl Record {
             let request = told.request.as_ref();
             Box::new(LineFacts {
                 listener: told.listener.to_owned(),
+                id: told.id.map(str::to_owned),
                 client: told.client.to_string(),
                 route: route.map(|route| route.id.as_str().to_owned()),
                 method: request.map(|request| request.method_name().to_owned()).unwrap_or_default(),
@@ -66,6 +68,7 @@ impl Kept {
         let line = Line {
             at: rfc3339_now(),
             listener: &facts.listener,
+            request_id: facts.id.as_deref(),
             client: facts.client.clone(),
             route: facts.route.as_deref(),
             cluster: self.cluster.as_ref().map(ClusterId::as_str),

@@ -15,6 +15,7 @@ use super::hold::{SEND, send_all};
 use super::side::ClientSide;
 use super::upload::Fault;
 use super::walk::{Peer, Relay};
+use crate::changes;
 use crate::listener::View;
 use crate::local::Local;
 use crate::record::{Outcome, Record, Told};
@@ -43,6 +44,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     }
 
     async fn send(&mut self, reply: Reply<'_>) {
+        let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
         let text = text(self.local, &reply, self.kind, self.now);
         let (head, frames) = split(&text);
         let delivered = send_all(self.client, &mut self.timer, head, frames, self.now + SEND).await;
@@ -102,7 +104,7 @@ async fn alone<I: Io, R, C: ClientSide>(
     let reason = if delivered == Delivered::Whole { reply.details } else { reason_of(delivered) };
     let outcome = Outcome { status: reply.status, reason, bytes_in: 0 };
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: peer.address, sent: client.sent(), request, walked: None };
+    let told = Told { listener, client: peer.address, sent: client.sent(), request, walked: None, id: None };
     Record::begin(now, 0).end(local, told, outcome, local.io.now());
 }
 

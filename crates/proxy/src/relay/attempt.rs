@@ -4,9 +4,9 @@ use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
+use http1::changed::Ends;
 use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
-use model::cluster::UpstreamHost;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use upstream::Resolve;
@@ -17,6 +17,7 @@ use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
 use super::walk::{Relay, place};
+use crate::changes;
 use crate::client_address;
 use crate::leg::{self, NoLeg};
 use crate::upload::Wish;
@@ -87,10 +88,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Hands over the head, and sets the body to its beginning.
     fn prepare(&mut self, side: &mut impl DestinationSide, destination: &DestinationView, cluster: &ClusterView) {
         let request = self.work.request.view(&self.work.head);
-        let host = match cluster.host {
-            UpstreamHost::Original if !request.authority().is_empty() => request.authority(),
-            UpstreamHost::Original | UpstreamHost::Destination => &destination.host,
-        };
+        let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
+        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || Ends {
+            random: self.local.ids.bits(),
+            ..Ends::default()
+        });
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,
             host,
@@ -102,6 +104,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Wish::Pending => Expectation::Forward,
                 Wish::None => Expectation::Drop,
             },
+            changes: changes.as_ref(),
         };
         self.work.out.clear();
         self.work.reply.clear();

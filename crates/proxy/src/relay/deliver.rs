@@ -19,6 +19,7 @@ use super::outgoing::Outgoing;
 use super::side::{Abort, ClientSide, DestinationSide};
 use super::upload::Moved;
 use super::walk::{Relay, place};
+use crate::changes;
 use crate::leg;
 
 /// How a response came to its end.
@@ -67,9 +68,10 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let work = &mut *self.work;
         let response = work.response.view(&work.reply);
         work.back.clear();
+        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let (version, persistence, changes) = (Version::Http11, Persistence::KeepAlive, changes.as_ref());
         self.local.date.with(self.now, |date| {
-            let rewrite =
-                ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookies, date };
+            let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
             forward::response(&mut work.back, &response, &rewrite);
         });
     }

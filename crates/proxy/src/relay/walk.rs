@@ -63,6 +63,8 @@ pub(super) struct Relay<'a, I: Io, R, C> {
     /// A response that is sent when nothing better comes.
     pub(super) held: Option<Held>,
     pub(super) fault: Option<Fault>,
+    /// The request's id, where requests have one.
+    pub(super) id: Option<Box<str>>,
     pub(super) record: Record,
 }
 
@@ -108,6 +110,8 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
     let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);
     let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
     let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
+    let trust = client_address::trust(&view.config, peer.address);
+    let id = local.ids.of(&snapshot.config.answers.request_id, trust, &request);
     let mut relay = Relay {
         local,
         client,
@@ -127,6 +131,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
         was_reused: false,
         held: None,
         fault: is_too_large.then_some(Fault::TooLarge),
+        id,
         record: Record::begin(now, 0),
     };
     relay.walk(step).await;
@@ -189,6 +194,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             sent: self.client.sent(),
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),
+            id: self.id.as_deref(),
         };
         self.record.end(self.local, told, outcome, self.now);
     }

@@ -10,6 +10,7 @@ use upstream::Resolve;
 
 use super::{After, Facts, Turn};
 use crate::await_head::ClientFault;
+use crate::changes;
 use crate::client::Client;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
@@ -48,6 +49,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             && !self.view.is_closed();
         let persistence = if is_kept { Persistence::KeepAlive } else { Persistence::Close };
         let to = Recipient { version: self.facts.version, persistence, kind: self.facts.kind };
+        let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
         self.local.date.with(self.now, |date| reply.write(&mut self.work.back, to, date));
         let is_sent = self.client.send(&self.work.back, self.now + SEND).await.is_ok();
         self.now = self.local.io.now();
@@ -75,7 +77,7 @@ pub(super) async fn self_check<I: Io, R>(
     let outcome = Outcome { status: reply.status, reason: reply.details, bytes_in: 0 };
     let request = Some(work.request.view(&work.head));
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: facts.client, sent: client.sent, request, walked: None };
+    let told = Told { listener, client: facts.client, sent: client.sent, request, walked: None, id: None };
     record.end(local, told, outcome, local.io.now());
     match (is_sent, facts.persistence) {
         (true, Persistence::KeepAlive) => After::KeepAlive(now),

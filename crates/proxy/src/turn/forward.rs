@@ -19,6 +19,7 @@ use upstream::Resolve;
 
 use super::{After, Turn, place};
 use crate::await_head::Wires;
+use crate::changes;
 use crate::client::poll_read;
 use crate::download::{Coding, Delivered, Limits, Rest, deliver, take};
 use crate::leg::{self, Leg, Origin};
@@ -109,8 +110,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             persistence: if is_kept { Persistence::KeepAlive } else { Persistence::Close },
             end: if ends_with_connection { End::Connection } else { End::Framing },
         };
+        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let (version, persistence, changes) = (self.facts.version, form.persistence, changes.as_ref());
         self.local.date.with(self.now, |date| {
-            let rewrite = ResponseRewrite { version: self.facts.version, persistence: form.persistence, cookies, date };
+            let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
             http1::forward::response(&mut self.work.back, &response, &rewrite);
         });
         form
@@ -193,6 +196,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             sent: self.client.sent,
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),
+            id: self.id.as_deref(),
         };
         self.record.end(self.local, told, outcome, self.now);
     }

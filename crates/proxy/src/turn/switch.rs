@@ -9,6 +9,7 @@ use io::Io;
 use upstream::Resolve;
 
 use super::{After, Turn};
+use crate::changes;
 use crate::download::Delivered;
 use crate::leg::Leg;
 use crate::record::Told;
@@ -29,7 +30,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         // Behind interim responses that wait there.
         let mut down = std::mem::take(&mut self.work.back);
         let (version, persistence) = (self.facts.version, Persistence::KeepAlive);
-        let rewrite = ResponseRewrite { version, persistence, cookies, date: "" };
+        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let rewrite = ResponseRewrite { version, persistence, cookies, date: "", changes: changes.as_ref() };
         http1::forward::response(&mut down, &response, &rewrite);
         down.extend_from_slice(self.work.reply.get(self.work.response.len()..).unwrap_or_default());
         let up = std::mem::take(&mut self.client.input);
@@ -41,6 +43,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             sent: self.client.sent,
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),
+            id: self.id.as_deref(),
         };
         self.client.tunnel = Some(Box::new(Tunnel {
             leg,

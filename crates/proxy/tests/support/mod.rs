@@ -18,7 +18,7 @@ use model::address::Url;
 use model::available::{AvailablePolicy, Because};
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
-use model::config::{AccessLog, Config, Control, ControlSocket, Drain};
+use model::config::{AccessLog, Answers, Config, Control, ControlSocket, Drain};
 use model::destination::Destination;
 use model::id::{ListenerId, Revision, Slot};
 use model::listener::{Listener, SelfCheck};
@@ -38,6 +38,7 @@ pub struct Setup {
     pub listener: Listener,
     pub routes: Vec<Route>,
     pub clusters: Vec<Cluster>,
+    pub answers: Answers,
 }
 
 /// A running proxy.
@@ -68,7 +69,13 @@ pub fn setup(destinations: &[SocketAddr]) -> Setup {
         },
         routes: vec![route("all", RouteAction::Cluster(Some("c".into())))],
         clusters: vec![cluster("c", destinations)],
+        answers: Answers::default(),
     }
+}
+
+/// The same with a destination that refuses connections.
+pub fn refusing_setup() -> Setup {
+    setup(&[testkit::destination::refusing()])
 }
 
 /// A route for everything.
@@ -220,7 +227,7 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         clusters: setup.clusters,
         drain: Drain::default(),
         access_log: AccessLog::Off,
-        answers: Default::default(),
+        answers: setup.answers,
         dns: Default::default(),
     };
     let mut slots = (0..).map(Slot);

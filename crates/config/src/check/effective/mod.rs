@@ -4,11 +4,13 @@ mod cluster;
 mod destination;
 mod health;
 mod listener;
+mod pages;
 mod route;
+mod transforms;
 
 use std::fmt::Write as _;
 
-use model::config::{AccessLog, Config, Control, ControlSocket};
+use model::config::{AccessLog, Config, Control, ControlSocket, RequestId};
 use model::upstream::UpstreamHttp;
 use serde::Serialize;
 
@@ -75,6 +77,11 @@ fn root(w: &mut Writer<'_>, config: &Config) {
         w.value("min_ttl", timespan::format(config.dns.min_ttl));
         w.value("max_ttl", timespan::format(config.dns.max_ttl));
     });
+    match &config.answers.request_id {
+        RequestId::Off => w.value("request_id", "off".to_owned()),
+        RequestId::Header(name) => w.block("request_id", |w| w.value("header", quoted(name))),
+    }
+    pages::error_pages(w, &config.answers.error_pages);
     w.map("listeners", &config.listeners, |listener| listener.id.as_str(), listener::write);
     w.map("routes", &config.routes, |route| route.id.as_str(), route::write);
     w.map("clusters", &config.clusters, |cluster| cluster.id.as_str(), cluster::write);

@@ -6,6 +6,7 @@ use model::route::{
 };
 
 use super::{Writer, bytes, list, optional, quoted, span};
+use super::{pages, transforms};
 
 /// Writes one route.
 pub fn write(w: &mut Writer<'_>, route: &Route) {
@@ -35,6 +36,11 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
         },
     );
     entry(w, &route.policy);
+    transforms::write(w, &route.policy.transforms);
+    pages::error_pages(w, &route.policy.error_pages);
+    if let Some(maintenance) = &route.policy.maintenance {
+        pages::maintenance(w, maintenance);
+    }
 }
 
 fn write_split(w: &mut Writer<'_>, split: &Split) {

@@ -10,6 +10,7 @@ mod entry;
 pub mod listener;
 mod listener_entry;
 mod listener_tls;
+mod pages;
 mod passive;
 mod retry;
 mod route;
@@ -80,6 +81,12 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
     }
     config.access_log =
         s.take_raw(r, "access_log", "access_log").map(|field| access_log(r, &field)).unwrap_or_default();
+    if let Some(field) = s.take(r, "request_id") {
+        config.answers.request_id = pages::request_id(r, &field);
+    }
+    if let Some(field) = s.take(r, "error_pages") {
+        config.answers.error_pages = pages::error_pages(r, &field);
+    }
     config.listeners = each(r, &mut s, "listeners", |r, field| listener::resolve(r, &context, field, &trusted));
     config.clusters = each(r, &mut s, "clusters", |r, field| cluster::resolve(r, &context, field));
     let clusters = Clusters::of(&config.clusters);
@@ -88,9 +95,6 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
         r,
         &[
             ("watch", "reloading when the file changes; a reload by SIGHUP or the control API works"),
-            ("maintenance", "maintenance pages"),
-            ("error_pages", "error pages"),
-            ("request_id", "request ids"),
             ("etcd", "configuration from etcd"),
         ],
     );

@@ -4,10 +4,11 @@ use model::id::RouteId;
 use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::listener::body_limit;
-use super::{entry, networks, split};
+use super::{entry, networks, pages, split};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
 use crate::resolve::matching::{self, Clusters};
+use crate::resolve::transforms;
 
 /// Resolves one route. `clusters` are the ids that exist.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<Route> {
@@ -22,13 +23,13 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     let mut policy = RoutePolicy::default();
     let action = action(r, &mut s, field, clusters, &mut policy);
     entry::resolve(r, &mut s, &mut policy);
+    policy.transforms = s.take(r, "transforms").map(|field| transforms::resolve(r, &field)).unwrap_or_default();
+    policy.error_pages = s.take(r, "error_pages").map(|field| pages::error_pages(r, &field)).unwrap_or_default();
+    policy.maintenance = s.take(r, "maintenance").and_then(|field| pages::maintenance(r, &field));
     s.not_yet(
         r,
         &[
             ("buffering", "buffering"),
-            ("transforms", "transforms"),
-            ("error_pages", "error pages"),
-            ("maintenance", "maintenance pages"),
             ("retry", "retry rules per route; those of the cluster hold"),
             ("per_try_timeout", "adaptive timeouts per route"),
         ],
@@ -166,6 +167,10 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
     let mut s = field.section(r)?;
     let to = match s.take(r, "to") {
         Some(to) => match to.text(r) {
+            Some(text) if !has_known_places(text) => {
+                to.refuse(r, format!("`{text}` has an unknown place"), "expected {host}, {path} and {query}");
+                None
+            }
             Some(text) if matching::is_header_value(text) => Some(text.to_owned()),
             Some(text) => {
                 to.refuse(r, format!("`{text}` cannot stand in a header"), "expected a URL or a path");
@@ -190,6 +195,12 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
     };
     s.finish(r);
     Some(RouteAction::Redirect { to: to?, status: u16::try_from(status?).ok()? })
+}
+
+/// Whether all braces are around the places that a redirect fills.
+fn has_known_places(text: &str) -> bool {
+    let rest = ["{host}", "{path}", "{query}"].iter().fold(text.to_owned(), |rest, place| rest.replace(place, " "));
+    !rest.contains(['{', '}'])
 }
 
 const EXPECTED_ACTION: &str = "expected one of cluster, clusters, respond, redirect or deny";

@@ -10,6 +10,7 @@ use super::ignored::{self, alarm, warning};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::{Diagnostic, suggest};
 use crate::resolve::matching::{self, Clusters};
+use crate::resolve::transforms;
 
 /// Resolves one route. `clusters` are the ids that exist.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<Route> {
@@ -28,6 +29,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     let max_request_body = s.take_filled(r, "MaxRequestBodySize", "max_request_body");
     let max_request_body = max_request_body.and_then(|f| f.whole(r, -1..=i64::MAX)).map(|n| u64::try_from(n).ok());
     let timeout = timeout(r, &mut s);
+    let transforms = s.take_as(r, "Transforms", "transforms").map(|field| transforms::resolve(r, &field));
     s.take(r, "Metadata");
     s.take(r, "RouteId");
     ignored::name(
@@ -38,12 +40,12 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
             alarm("CorsPolicy", "other origins are not held off here", &["Disable"]),
             alarm("RateLimiterPolicy", "nobody is held back here", &["Disable"]),
             warning("OutputCachePolicy", "nothing is cached", &[]),
-            warning("Transforms", "requests and responses pass unchanged", &[]),
         ],
     );
     s.finish(r);
     let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
-    let (id, policy) = (RouteId::from(field.name.as_str()), RoutePolicy::default());
+    let id = RouteId::from(field.name.as_str());
+    let policy = RoutePolicy { transforms: transforms.unwrap_or_default(), ..RoutePolicy::default() };
     Some(Route { id, order, matcher, action, timeout, max_request_body, policy })
 }
 

@@ -1,0 +1,105 @@
+//! Where a redirect leads: a text in which `{host}`, `{path}` and `{query}` stand for the request's.
+//!
+//! What is filled in has been judged already: the host is a host, the path passed [`route::path::check`], neither holds
+//! a blank or a control. A path that begins with two slashes would name another host where nothing stands before it, so
+//! it is cut to one there.
+
+use std::sync::Arc;
+
+use model::request::RequestFacts;
+
+/// A text and its places.
+#[derive(Debug)]
+pub struct RedirectView {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(Arc<str>),
+    Host,
+    Path,
+    Query,
+}
+
+impl RedirectView {
+    /// Reads a text. What is no known place stays as it is: the configuration refuses it before.
+    pub fn of(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let places = [("{host}", Part::Host), ("{path}", Part::Path), ("{query}", Part::Query)];
+            if let Some((name, part)) = places.into_iter().find(|(name, _)| rest.starts_with(name)) {
+                parts.push(part);
+                rest = rest.get(name.len()..).unwrap_or_default();
+            } else {
+                let end = rest.char_indices().skip(1).find(|&(_, c)| c == '{').map_or(rest.len(), |(at, _)| at);
+                let (literal, after) = rest.split_at(end);
+                parts.push(Part::Text(literal.into()));
+                rest = after;
+            }
+        }
+        Self { parts }
+    }
+
+    /// The Location for a request; `None` when it needs a host and the request has none.
+    pub(crate) fn fill(&self, facts: &RequestFacts<'_>) -> Option<Arc<str>> {
+        if let [Part::Text(all)] = self.parts.as_slice() {
+            return Some(Arc::clone(all));
+        }
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Host if facts.host.is_empty() => return None,
+                Part::Host => out.push_str(facts.host),
+                Part::Path if facts.path == "*" => {}
+                Part::Path if out.is_empty() => {
+                    out.push('/');
+                    out.push_str(facts.path.trim_start_matches('/'));
+                }
+                Part::Path => out.push_str(facts.path),
+                Part::Query => {
+                    if let Some(query) = facts.query {
+                        out.push('?');
+                        out.push_str(query);
+                    }
+                }
+            }
+        }
+        Some(out.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::request::{BodyFacts, Method, NoFields};
+
+    #[test]
+    fn places_are_filled_and_no_path_becomes_a_host() {
+        let fill = |text: &str, host: &str, path: &str, query| {
+            let facts = RequestFacts {
+                method: Method::Get,
+                method_name: "GET",
+                host,
+                port: 80,
+                path,
+                query,
+                fields: &NoFields,
+                client: [127, 0, 0, 1].into(),
+                body: BodyFacts::None,
+                is_upgrade: false,
+            };
+            RedirectView::of(text).fill(&facts).map(|text| text.to_string())
+        };
+        let https = "https://{host}{path}{query}";
+        assert_eq!(fill(https, "a.test", "/x%20y", Some("q=1")).as_deref(), Some("https://a.test/x%20y?q=1"));
+        assert_eq!(fill(https, "[::1]", "//x", None).as_deref(), Some("https://[::1]//x"));
+        assert_eq!(fill(https, "", "/", None), None);
+        assert_eq!(fill("/new{path}", "", "/x", None).as_deref(), Some("/new/x"));
+        assert_eq!(fill("{path}", "", "//evil.test/", Some("")).as_deref(), Some("/evil.test/"));
+        assert_eq!(fill("/plain", "", "/x", None).as_deref(), Some("/plain"));
+        assert_eq!(fill("/{other}{host}", "h", "/x", None).as_deref(), Some("/{other}h"));
+    }
+}
