@@ -24,13 +24,14 @@ impl Key {
     /// Whether a 101 with these values of `Sec-WebSocket-Accept` comes from a server that has seen the key
     /// (RFC 6455 4.1).
     pub fn is_accepted<'a>(&self, mut accepts: impl Iterator<Item = &'a [u8]>) -> bool {
-        let expected = self.accept();
+        let expected = accept(&self.0);
         accepts.next().is_some_and(|found| found == expected.as_bytes()) && accepts.next().is_none()
     }
+}
 
-    fn accept(&self) -> String {
-        base64(&sha1(format!("{}{GUID}", self.0).as_bytes()))
-    }
+/// The value of `Sec-WebSocket-Accept` for a key (RFC 6455 4.2.2).
+pub fn accept(key: &str) -> String {
+    base64(&sha1(format!("{key}{GUID}").as_bytes()))
 }
 
 /// Appends the upgrade as HTTP/1.1 text, the empty line included. `protocol` is the value of `:protocol`; anything but

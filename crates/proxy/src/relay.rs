@@ -27,6 +27,7 @@ mod await_head;
 
 mod deliver;
 mod hold;
+mod switch;
 
 mod answer;
 

@@ -176,7 +176,7 @@ fn destination<'s>(snapshot: &'s Snapshot, bounds: &Bounds) -> Option<&'s Destin
 }
 
 /// The attempt was charged as Ok when its head came; a break is charged once more, as a cut.
-fn charge<I: Io, R>(local: &Local<I, R>, bounds: &Bounds, since: Timestamp) {
+pub(crate) fn charge<I: Io, R>(local: &Local<I, R>, bounds: &Bounds, since: Timestamp) {
     let snapshot = local.board.snapshot();
     // Its place among the records may be another's by now.
     let Some(destination) = destination(&snapshot, bounds) else { return };

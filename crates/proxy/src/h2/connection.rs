@@ -93,7 +93,8 @@ fn builder(view: &View) -> server::Builder {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER)
         .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(Some(LOCAL_RESETS));
+        .max_local_error_reset_streams(Some(LOCAL_RESETS))
+        .enable_connect_protocol();
     builder
 }
 

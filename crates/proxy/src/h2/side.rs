@@ -1,5 +1,7 @@
 //! The client's side of an exchange over one stream.
 
+use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use ::h2::server::SendResponse;
@@ -7,10 +9,12 @@ use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use http::Method;
 use http1::response::{RequestKind, ResponseHead};
+use http2::websocket::{self, Key};
 use http2::{response, trailers};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::relay::frame::{End, Frame};
-use crate::relay::side::{Abort, BodyFault, ClientSide, Gone};
+use crate::relay::side::{Abort, BodyFault, ClientSide, Duplex, Gone};
 
 /// One stream.
 pub(super) struct StreamSide {
@@ -23,13 +27,33 @@ pub(super) struct StreamSide {
     has_ended: bool,
     is_cancelled: bool,
     sent: u64,
+    /// What a switch to WebSocket has to prove.
+    key: Option<Key>,
+    /// Of a tunnel: read from the stream, not yet from here.
+    ahead: Bytes,
 }
 
 impl StreamSide {
     /// For a stream whose request's head was read.
     pub(super) fn new(body: RecvStream, respond: SendResponse<Bytes>, kind: RequestKind) -> Self {
         let is_read = body.is_end_stream();
-        Self { body, respond, send: None, kind, is_read, has_ended: false, is_cancelled: false, sent: 0 }
+        Self {
+            body,
+            respond,
+            send: None,
+            kind,
+            is_read,
+            has_ended: false,
+            is_cancelled: false,
+            sent: 0,
+            key: None,
+            ahead: Bytes::new(),
+        }
+    }
+
+    /// The request asks for a WebSocket, under this key.
+    pub(super) fn offer(&mut self, key: Key) {
+        self.key = Some(key);
     }
 
     /// What a response to this method is.
@@ -185,5 +209,63 @@ impl ClientSide for StreamSide {
 
     fn sent(&self) -> u64 {
         self.sent
+    }
+
+    fn takes_switch(&self, response: &http1::response::Response<'_>) -> bool {
+        let is_accept = |name: &[u8]| name.eq_ignore_ascii_case(b"sec-websocket-accept");
+        let accepts = response.fields().filter(|(_, name, _)| is_accept(name)).map(|(_, _, value)| value);
+        self.key.as_ref().is_some_and(|key| key.is_accepted(accepts))
+    }
+
+    fn switch(&mut self, head: &[u8]) -> Result<&mut dyn Duplex, Gone> {
+        let mut parser = ResponseHead::default();
+        let response = response::read(head, &mut parser, self.kind).map_err(|_| Gone)?;
+        let send = self.respond.send_response(websocket::switched(response), false).map_err(|_| self.gone())?;
+        self.send = Some(send);
+        self.sent += head.len() as u64;
+        Ok(self)
+    }
+}
+
+/// DATA frames as the bytes of a tunnel (RFC 8441 5).
+impl AsyncRead for StreamSide {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        while this.ahead.is_empty() {
+            match ready!(this.body.poll_data(context)) {
+                Some(Ok(bytes)) => this.ahead = bytes,
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let part = this.ahead.split_to(this.ahead.len().min(buffer.remaining()));
+        buffer.put_slice(&part);
+        this.release(part.len());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for StreamSide {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let mut hand = Some(Frame::Data(Bytes::copy_from_slice(bytes)));
+        let sending = this.poll_send(context, &mut hand, End::Later);
+        let left = hand.as_ref().map_or(0, Frame::content);
+        match sending {
+            Poll::Ready(Err(Gone)) => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            Poll::Pending if left == bytes.len() => Poll::Pending,
+            Poll::Pending | Poll::Ready(Ok(())) => Poll::Ready(Ok(bytes.len() - left)),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The connection's task writes what it has.
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let ended = ready!(this.poll_send(context, &mut None, End::Here));
+        Poll::Ready(ended.map_err(|Gone| io::ErrorKind::BrokenPipe.into()))
     }
 }

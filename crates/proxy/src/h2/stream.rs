@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use ::h2::RecvStream;
+use ::h2::ext::Protocol;
 use ::h2::server::SendResponse;
 use bytes::Bytes;
 use http1::request::Parsed;
 use http2::request::Rest;
+use http2::websocket::{self, Key};
 use io::Io;
 use upstream::Resolve;
 
@@ -30,7 +32,17 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     let kind = StreamSide::kind_of(&parts.method);
     let mut side = StreamSide::new(body, respond, kind);
     let mut work = local.workspace();
-    match read(&mut work, &parts, rest, &view) {
+    let protocol = parts.extensions.get::<Protocol>();
+    let head = match protocol {
+        None => http2::request::write(&mut work.head, &parts, rest),
+        Some(protocol) => {
+            let key = key(&local);
+            let written = websocket::write(&mut work.head, &parts, protocol.as_str(), &key);
+            side.offer(key);
+            written
+        }
+    };
+    match head.map_err(|error| (error.status(), error.as_str())).and_then(|()| judge(&mut work, &view)) {
         Ok(()) => relay::serve(&local, &mut side, peer, &mut work, &view).await,
         Err((status, details)) => relay::refuse(&local, &mut side, peer, &view, status, details).await,
     }
@@ -40,18 +52,18 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     }
 }
 
-/// The head into the workspace, or the answer to one that is refused.
-fn read(
-    work: &mut Workspace,
-    parts: &http::request::Parts,
-    rest: Rest,
-    view: &View,
-) -> Result<(), (u16, &'static str)> {
-    http2::request::write(&mut work.head, parts, rest).map_err(|error| (error.status(), error.as_str()))?;
+/// Parses the head that lies in the workspace; else the answer to one that is refused.
+fn judge(work: &mut Workspace, view: &View) -> Result<(), (u16, &'static str)> {
     match work.request.parse(&work.head, &view.limits) {
         Ok(Parsed::Complete) => Ok(()),
         // Text that ends with its empty line is complete.
         Ok(Parsed::Partial) => Err((400, "head")),
         Err(error) => Err((error.status(), error.as_str())),
     }
+}
+
+fn key<I: Io, R>(local: &Local<I, R>) -> Key {
+    let random = &mut local.picks.borrow_mut().random;
+    let number = u128::from(random.bits()) << 64 | u128::from(random.bits());
+    Key::of(number.to_be_bytes())
 }

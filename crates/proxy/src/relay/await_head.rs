@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http1::forward;
 use http1::response::RequestKind;
+use http1::upgrade;
 use io::Io;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
@@ -121,14 +122,27 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
                 Poll::Ready(Ok(())) if !response.is_interim() => return Poll::Ready(Awaited::Head),
                 Poll::Ready(Ok(())) => {}
             }
-            // Nothing was offered that could be switched to.
+            let is_switch = response.status() == 101;
+            drop(scratch);
+            if is_switch {
+                let is_good = self.is_switched();
+                return Poll::Ready(if is_good { Awaited::Head } else { Awaited::Failed(FailureKind::Protocol) });
+            }
             self.interim += 1;
-            if response.status() == 101 || self.interim > MAX_INTERIM {
+            if self.interim > MAX_INTERIM {
                 return Poll::Ready(Awaited::Failed(FailureKind::Protocol));
             }
-            drop(scratch);
             self.pass_interim();
         }
+    }
+
+    /// Whether a 101 may be believed: it accepts what was offered, and the request is over (RFC 9110 7.8).
+    fn is_switched(&self) -> bool {
+        let Wires { client, work, upload, .. } = &self.wires;
+        let response = work.response.view(&work.reply);
+        upload.is_sent()
+            && upgrade::is_accepted(&work.request.view(&work.head), &response)
+            && client.takes_switch(&response)
     }
 
     /// 100 goes to a client that waits for it, once; others (103) to all.

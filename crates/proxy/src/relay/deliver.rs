@@ -46,6 +46,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let cookies = self.exchange.cookies(&snapshot);
         self.write_head(&cookies);
         let status = self.work.response.status();
+        if self.work.response.is_interim() {
+            return self.switch(side, cluster, destination).await;
+        }
         let end = if side.is_over() { End::Here } else { End::Later };
         let delivered = match self.client.head(&self.work.back, end) {
             Err(_) => Delivered::ClientGone,
@@ -96,7 +99,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         poll_fn(|context| delivery.poll(context)).await
     }
 
-    fn end_of(&self, status: u16, delivered: Delivered) -> AttemptEnd {
+    pub(super) fn end_of(&self, status: u16, delivered: Delivered) -> AttemptEnd {
         let failure = match delivered {
             Delivered::Whole => None,
             Delivered::Broken(kind) => Some(kind),

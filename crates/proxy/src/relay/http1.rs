@@ -61,6 +61,11 @@ impl<S: ::io::Stream> Http1<S> {
         (is_request_sent && is_response_read).then_some(self.leg)
     }
 
+    /// The connection and what was read behind its head: for a tunnel.
+    pub(crate) fn into_parts(self) -> (Leg<S>, Vec<u8>) {
+        (self.leg, self.input)
+    }
+
     /// Adds a frame in its framing.
     fn encode(&mut self, frame: Frame) {
         match (frame, self.framing) {

@@ -8,8 +8,9 @@ use std::task::{Context, Poll};
 use board::InFlight;
 use http1::body::BodyError;
 use http1::framing::RequestFraming;
-use http1::response::{RequestKind, ResponseHead};
+use http1::response::{RequestKind, Response, ResponseHead};
 use model::outcome::{AttemptEnd, FailureKind};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::frame::{End, Frame};
 
@@ -62,7 +63,19 @@ pub(crate) trait ClientSide {
 
     /// Bytes that were sent, for the log.
     fn sent(&self) -> u64;
+
+    /// Whether the client takes this 101, which accepts what its request's text offers.
+    fn takes_switch(&self, response: &Response<'_>) -> bool;
+
+    /// Tells the client of the switch, in place of [`ClientSide::head`], with the 101 as an HTTP/1.1 client would get
+    /// it; then its bytes go both ways.
+    fn switch(&mut self, head: &[u8]) -> Result<&mut dyn Duplex, Gone>;
 }
+
+/// Bytes both ways.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 /// The destination's side: one request out, one response in, over a connection that is there.
 pub(crate) trait DestinationSide {

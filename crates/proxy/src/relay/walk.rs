@@ -98,7 +98,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
             fields: &request,
             client: address,
             body: request.body(),
-            is_upgrade: false,
+            is_upgrade: request.offers_upgrade(),
         },
         &snapshot,
         &mut local.picks.borrow_mut(),

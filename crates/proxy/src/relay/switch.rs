@@ -1,0 +1,67 @@
+//! The end of an exchange that becomes a tunnel: what HTTP/1.1 destinations know as 101, in whatever form the client's
+//! version has for it.
+
+use exchange::Input;
+use exchange::snapshot::{ClusterView, DestinationView};
+use io::{Io, Stream as _};
+use upstream::Resolve;
+
+use super::deliver::Delivered;
+use super::outgoing::Outgoing;
+use super::side::{Abort, ClientSide};
+use super::walk::Relay;
+use crate::record::{Outcome, Told};
+use crate::tunnel::pump::{Ended, Pump};
+use crate::tunnel::{self, Bounds, End};
+
+impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
+    /// Switches to what the destination's 101 says (it lies in `work.back` as the client's text), and serves the tunnel
+    /// to its end. The attempt is Ok from here on; only a break is told later.
+    pub(super) async fn switch(
+        &mut self,
+        side: Outgoing<I::Stream>,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+    ) {
+        let Outgoing::Http1(side) = side;
+        let (mut leg, ahead) = side.into_parts();
+        let end = self.end_of(self.work.response.status(), Delivered::Whole);
+        self.handle(Input::ResponseEnded { end });
+        let since = self.now;
+        let mut pump = Pump::new(Vec::new(), ahead);
+        let bounds = Bounds {
+            idle: cluster.timeouts.tunnel_idle,
+            tunnels: cluster.config.outbound.tunnels,
+            cluster: cluster.id.clone(),
+            destination: destination.id.clone(),
+        };
+        let (local, timer) = (self.local, &mut self.timer);
+        let end = match self.client.switch(&self.work.back) {
+            Err(_) => End::Pumped(Ended::ClientGone),
+            Ok(mut client) => tunnel::run(local, timer, &mut pump, &mut client, &mut leg.stream, &bounds).await,
+        };
+        match end {
+            // What was cut off on one side must not look whole on the other.
+            End::Pumped(Ended::ClientGone) => leg.stream.reset_on_drop(),
+            End::Pumped(Ended::DestinationGone) => {
+                self.client.abort(Abort::Cut);
+                tunnel::charge(local, &bounds, since);
+            }
+            End::Idle | End::Unhealthy => self.client.abort(Abort::Cut),
+            End::Pumped(Ended::Closed) | End::Stopped => {}
+        }
+        self.now = local.io.now();
+        let outcome = Outcome { status: SWITCHED, reason: end.reason(), bytes_in: pump.sent_up() };
+        let told = Told {
+            listener: self.view.config.id.as_str(),
+            client: self.address,
+            sent: self.client.sent(),
+            request: Some(self.work.request.view(&self.work.head)),
+            walked: Some((&self.exchange, &*self.snapshot)),
+        };
+        self.record.end(local, told, outcome, self.now);
+    }
+}
+
+/// The log says what was agreed on, in the words of HTTP/1.1 for every version.
+const SWITCHED: u16 = 101;
