@@ -58,6 +58,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             sent: self.client.sent(),
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),
+            id: self.id.as_deref(),
         };
         self.record.end(local, told, outcome, self.now);
     }
