@@ -79,7 +79,7 @@ fn the_defaults_are_those_of_the_documentation() {
     assert_eq!(config.control.address.to_string(), "127.0.0.1:9090");
     assert_eq!(config.control.socket, ControlSocket::Default("/run/lazaret/control.sock".into()));
     assert_eq!(config.drain.grace, Duration::from_secs(30));
-    assert_eq!(config.drain.upgrade_grace, Duration::from_secs(300));
+    assert_eq!(config.drain.upgrade_grace, Duration::from_secs(600));
     let cluster = &config.clusters[0];
     assert_eq!(cluster.compat, Compat::None);
     assert_eq!(cluster.retry, RetryRules::native());
