@@ -56,9 +56,8 @@ pub fn receive_with(socket: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Op
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let (socket, flags) = (socket.as_fd(), RecvFlags::CMSG_CLOEXEC);
     let length = retry(|| Ok(recvmsg(socket, &mut [IoSliceMut::new(into)], &mut rights, flags)?.bytes))?;
-    let received = rights.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut received) => received.next(),
-        _ => None,
+    let received = rights.drain().find_map(|message| {
+        if let RecvAncillaryMessage::ScmRights(mut received) = message { received.next() } else { None }
     });
     Ok((length, received))
 }
