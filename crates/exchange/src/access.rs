@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use ipnet::IpNet;
 use model::entry::{AccessList, ConnectionLimit, LimitKey, RequestLimit};
 use model::id::RouteId;
 use model::page::Maintenance;
@@ -17,8 +16,7 @@ use crate::step::{Answer, Shared};
 /// A route under maintenance.
 #[derive(Debug)]
 struct Closed {
-    /// These alone pass.
-    passing: Vec<IpNet>,
+    rules: Maintenance,
     answer: Answer,
 }
 
@@ -40,7 +38,7 @@ impl AccessRules {
             || policy.limit_connections.is_some()
             || policy.maintenance.is_some();
         let closed = |rules: &Maintenance| Closed {
-            passing: rules.allow.clone(),
+            rules: rules.clone(),
             answer: Answer {
                 status: rules.status,
                 body: rules.body.as_deref().map(Into::into),
@@ -64,11 +62,10 @@ impl AccessRules {
         if !self.list.admits(facts.client) {
             return Err(Answer::of(Reason::AccessDenied));
         }
-        if let Some(closed) = &self.closed {
-            let client = facts.client.to_canonical();
-            if !closed.passing.iter().any(|network| network.contains(&client)) {
-                return Err(closed.answer.clone());
-            }
+        if let Some(closed) = &self.closed
+            && !closed.rules.lets_pass(facts.client)
+        {
+            return Err(closed.answer.clone());
         }
         if let Some(limit) = self.in_flight
             && !shared.enter(self.rule, ClientKey::of_address(facts.client), limit.per_client)

@@ -1,5 +1,6 @@
 //! What clients see in place of a short line when an answer is our own, and when a route is closed for a while.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -43,6 +44,14 @@ pub struct Maintenance {
     pub retry_after: Option<u32>,
     /// Clients that pass all the same.
     pub allow: Vec<IpNet>,
+}
+
+impl Maintenance {
+    /// Whether `address` passes all the same. IPv4 in IPv6 counts as IPv4.
+    pub fn lets_pass(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.allow.iter().any(|network| network.contains(&address))
+    }
 }
 
 #[cfg(test)]
