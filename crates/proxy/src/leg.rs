@@ -194,6 +194,11 @@ pub(crate) fn keep<I: Io, R>(
     local.pool.borrow_mut().put(&key_of(cluster, destination), leg.stream, keep, now);
 }
 
+/// A connection that was made elsewhere, already counted.
+pub(crate) fn fresh<S>(stream: Stream<S>, in_flight: InFlight) -> Leg<S> {
+    Leg { stream, origin: Origin::Fresh, in_flight, has_sent: false, has_answered: false, is_write_broken: false }
+}
+
 fn leg<I: Io, R>(local: &Local<I, R>, stream: Stream<I::Stream>, origin: Origin, slot: Slot) -> Leg<I::Stream> {
     Leg {
         stream,

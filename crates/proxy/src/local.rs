@@ -10,6 +10,7 @@ use http1::response::ResponseHead;
 use io::Io;
 use telemetry::metrics::WorkerMetrics;
 use telemetry::reopen::ReopenFile;
+use upstream::h2::Connections;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
@@ -32,6 +33,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) instance: Arc<str>,
     pub(crate) picks: RefCell<exchange::Worker>,
     pub(crate) pool: RefCell<Pool<Stream<I::Stream>>>,
+    /// Connections to destinations that carry many exchanges at once.
+    pub(crate) streams: Connections,
     /// Every read of this thread goes in here first: connections that wait hold no buffer.
     pub(crate) scratch: RefCell<Vec<u8>>,
     #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]

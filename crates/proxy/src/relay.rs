@@ -38,7 +38,12 @@ pub(crate) mod side;
 
 pub(crate) mod http1;
 
+pub(crate) mod http2;
+
 mod outgoing;
 
+mod incoming;
+
 pub(crate) use answer::refuse;
-pub(crate) use walk::{Peer, serve};
+pub(crate) use incoming::{Form, Incoming};
+pub(crate) use walk::{Begun, Peer, go_on, serve};

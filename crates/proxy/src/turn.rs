@@ -9,6 +9,7 @@
 
 mod answer;
 mod attempt;
+mod cross;
 mod forward;
 mod switch;
 
@@ -32,6 +33,7 @@ use crate::leg::Leg;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::Record;
+use crate::relay::Begun;
 use crate::sharing::Sharing;
 use crate::upload::Upload;
 
@@ -124,6 +126,10 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         &sharing,
     );
     let placement = exchange.placement();
+    if cross::is_wanted(&snapshot, placement, &step, &request) {
+        let begun = Begun { now, snapshot, sharing, exchange, step, address: facts.client, kind: facts.kind };
+        return cross::serve(local, client, work, view, begun).await;
+    }
     let route = placement.route.and_then(|index| snapshot.routes.get(index.index()));
     let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
     let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);

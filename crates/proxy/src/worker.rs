@@ -21,6 +21,7 @@ use model::time::Timestamp;
 use telemetry::metrics::WorkerMetrics;
 use telemetry::reopen::ReopenFile;
 use tokio::sync::mpsc::UnboundedReceiver;
+use upstream::h2::Connections;
 use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
@@ -102,6 +103,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         instance: start.instance,
         picks: RefCell::new(exchange::Worker::new(start.seed)),
         pool: RefCell::new(Pool::new()),
+        streams: Connections::new(),
         scratch: scratch(),
         workspaces: RefCell::default(),
         seats: Seats::default(),
@@ -196,9 +198,11 @@ async fn tick<I: Io, R>(local: Rc<Local<I, R>>) {
             let living = snapshot.clusters.iter().flat_map(|cluster| &cluster.destinations);
             let living: BTreeSet<Slot> = living.map(|destination| destination.slot).collect();
             local.pool.borrow_mut().retain(|slot| living.contains(&slot));
+            local.streams.retain(|slot| living.contains(&slot));
         }
         drop(snapshot);
         local.pool.borrow_mut().sweep(now);
+        local.streams.sweep(now);
         local.io.sleep_until(now + TICK).await;
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! In reading order: text tests of cores ([`transcript`]), skipping loudly ([`skip()`]), certificates ([`certificates`]),
 //! the two ends of a raw HTTP/1.1 conversation ([`destination`], [`client`]) with the little parsing they share
-//! ([`message`]), a bad wire between them ([`relay`]), and a name server ([`name_server`]).
+//! ([`message`]), a destination of raw HTTP/2 frames ([`frames`]), a bad wire between them ([`relay`]), and a name server
+//! ([`name_server`]).
 //!
 //! Clients, destinations and relays run on threads of their own and block with a bound, so that tests with and without a
 //! runtime can use them. A failure here is a failed test, so this crate panics where another would return an error.
@@ -12,6 +13,7 @@
 pub mod certificates;
 pub mod client;
 pub mod destination;
+pub mod frames;
 pub mod message;
 pub mod name_server;
 pub mod relay;

@@ -1,5 +1,7 @@
 //! One attempt: a connection, the request over it, the head of its response.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
@@ -7,12 +9,16 @@ use exchange::{Attempt, Connection, Input};
 use http1::changed::Ends;
 use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
+use model::address::Scheme;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
-use upstream::Resolve;
+use model::upstream::UpstreamHttp;
+use upstream::h2::{Care, Opened, Wanted};
+use upstream::{Key, Resolve};
 
 use super::await_head::{Awaited, Bounds, Wires, await_head};
 use super::http1::Http1;
+use super::http2::Http2;
 use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
@@ -67,22 +73,92 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         destination: &DestinationView,
     ) -> Result<Outgoing<I::Stream>, NoLeg> {
         self.was_reused = false;
-        if connection == Connection::Any
-            && let Some(leg) = leg::pooled(self.local, cluster, destination, self.now)
-        {
-            self.was_reused = true;
-            return Ok(Outgoing::Http1(Box::new(Http1::new(leg))));
+        let is_plain = destination.address.scheme == Scheme::Http;
+        let offers_upgrade = self.work.request.view(&self.work.head).offers_upgrade();
+        match cluster.http {
+            UpstreamHttp::Http2 => self.stream(connection, cluster, destination).await,
+            // What is to become a tunnel needs HTTP/1.1.
+            UpstreamHttp::Http2OrHttp1 if !is_plain && !offers_upgrade => {
+                // What chose HTTP/1.1 lies in the other pool.
+                let key = Key { http: cluster.http, ..leg::key_of(cluster, destination) };
+                if self.local.streams.is_http1(&key)
+                    && let Some(side) = self.pooled(connection, cluster, destination)
+                {
+                    return Ok(side);
+                }
+                self.stream(connection, cluster, destination).await
+            }
+            UpstreamHttp::Http1 | UpstreamHttp::Http2OrHttp1 => {
+                if let Some(side) = self.pooled(connection, cluster, destination) {
+                    return Ok(side);
+                }
+                let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+                let (client, timer) = (&mut *self.client, &mut self.timer);
+                let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
+                let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, self.now, |context| {
+                    if client.poll_gone(context).is_ready() {
+                        return Poll::Ready(NoLeg::ClientGone);
+                    }
+                    timer.poll(context, deadline).map(|()| NoLeg::Deadline)
+                });
+                Ok(Outgoing::Http1(Box::new(Http1::new(leg.await?))))
+            }
         }
+    }
+
+    fn pooled(
+        &mut self,
+        connection: Connection,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+    ) -> Option<Outgoing<I::Stream>> {
+        if connection != Connection::Any {
+            return None;
+        }
+        let leg = leg::pooled(self.local, cluster, destination, self.now)?;
+        self.was_reused = true;
+        Some(Outgoing::Http1(Box::new(Http1::new(leg))))
+    }
+
+    /// A stream of an HTTP/2 connection, or a connection of its own where ALPN chose HTTP/1.1. The client is watched
+    /// meanwhile.
+    async fn stream(
+        &mut self,
+        connection: Connection,
+        cluster: &ClusterView,
+        destination: &DestinationView,
+    ) -> Result<Outgoing<I::Stream>, NoLeg> {
+        let local = self.local;
+        let key = Key { http: cluster.http, ..leg::key_of(cluster, destination) };
+        let wanted = match connection {
+            Connection::Any => Wanted::Any,
+            Connection::Fresh => Wanted::Fresh,
+        };
+        let timeouts = &cluster.timeouts;
+        let care = Care { idle: timeouts.pool_idle, ping: timeouts.http2_ping };
+        let in_flight = local.board.start(destination.slot);
+        let due = self.now + timeouts.connect;
+        let mut opening = pin!(local.streams.open(&local.connector, &key, wanted, care, due));
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (client, timer) = (&mut *self.client, &mut self.timer);
-        let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
-        let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, self.now, |context| {
-            if client.poll_gone(context).is_ready() {
-                return Poll::Ready(NoLeg::ClientGone);
+        let opened = poll_fn(|context| {
+            if let Poll::Ready(result) = opening.as_mut().poll(context) {
+                return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));
             }
-            timer.poll(context, deadline).map(|()| NoLeg::Deadline)
-        });
-        Ok(Outgoing::Http1(Box::new(Http1::new(leg.await?))))
+            if client.poll_gone(context).is_ready() {
+                return Poll::Ready(Err(NoLeg::ClientGone));
+            }
+            timer.poll(context, deadline).map(|()| Err(NoLeg::Deadline))
+        })
+        .await?;
+        Ok(match opened {
+            Opened::Http1(stream) => Outgoing::Http1(Box::new(Http1::new(leg::fresh(stream, in_flight)))),
+            Opened::Http2(place) => {
+                let side = Http2::new(place, in_flight, destination.address.scheme);
+                self.was_reused = side.is_reused();
+                Outgoing::Http2(Box::new(side))
+            }
+        })
     }
 
     /// Hands over the head, and sets the body to its beginning.

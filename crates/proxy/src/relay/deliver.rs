@@ -126,6 +126,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         delivered: Delivered,
     ) {
         match side {
+            // Its connection stays with the worker anyway; a stream that is not over is reset.
+            Outgoing::Http2(_) => {}
             Outgoing::Http1(side) => {
                 let is_kept =
                     delivered == Delivered::Whole && self.work.response.persistence() == Persistence::KeepAlive;

@@ -9,30 +9,36 @@ use model::outcome::{AttemptEnd, FailureKind};
 
 use super::frame::{End, Frame};
 use super::http1::Http1;
+use super::http2::Http2;
 use super::side::DestinationSide;
 
 /// One of the versions.
 pub(crate) enum Outgoing<S> {
     /// HTTP/1.1. Boxed: an exchange keeps it while it waits.
     Http1(Box<Http1<S>>),
+    /// HTTP/2.
+    Http2(Box<Http2>),
 }
 
 impl<S: ::io::Stream> DestinationSide for Outgoing<S> {
     fn head(&mut self, head: &[u8], framing: RequestFraming) {
         match self {
             Self::Http1(side) => side.head(head, framing),
+            Self::Http2(side) => side.head(head, framing),
         }
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<()> {
         match self {
             Self::Http1(side) => side.poll_send(context, frame, end),
+            Self::Http2(side) => side.poll_send(context, frame, end),
         }
     }
 
     fn is_write_broken(&self) -> bool {
         match self {
             Self::Http1(side) => side.is_write_broken(),
+            Self::Http2(side) => side.is_write_broken(),
         }
     }
 
@@ -46,6 +52,7 @@ impl<S: ::io::Stream> DestinationSide for Outgoing<S> {
     ) -> Poll<Result<(), FailureKind>> {
         match self {
             Self::Http1(side) => side.poll_head(context, scratch, response, reply, kind),
+            Self::Http2(side) => side.poll_head(context, scratch, response, reply, kind),
         }
     }
 
@@ -56,42 +63,49 @@ impl<S: ::io::Stream> DestinationSide for Outgoing<S> {
     ) -> Poll<Option<Result<Frame, FailureKind>>> {
         match self {
             Self::Http1(side) => side.poll_frame(context, scratch),
+            Self::Http2(side) => side.poll_frame(context, scratch),
         }
     }
 
     fn is_over(&self) -> bool {
         match self {
             Self::Http1(side) => side.is_over(),
+            Self::Http2(side) => side.is_over(),
         }
     }
 
     fn release(&mut self, bytes: usize) {
         match self {
             Self::Http1(side) => side.release(bytes),
+            Self::Http2(side) => side.release(bytes),
         }
     }
 
     fn is_unsent(&self) -> bool {
         match self {
             Self::Http1(side) => side.is_unsent(),
+            Self::Http2(side) => side.is_unsent(),
         }
     }
 
     fn end(&self, failure: FailureKind) -> AttemptEnd {
         match self {
             Self::Http1(side) => side.end(failure),
+            Self::Http2(side) => side.end(failure),
         }
     }
 
     fn in_flight(&self) -> &InFlight {
         match self {
             Self::Http1(side) => side.in_flight(),
+            Self::Http2(side) => side.in_flight(),
         }
     }
 
     fn moved(&self) -> u64 {
         match self {
             Self::Http1(side) => side.moved(),
+            Self::Http2(side) => side.moved(),
         }
     }
 }

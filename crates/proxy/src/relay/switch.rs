@@ -23,7 +23,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
         destination: &DestinationView,
     ) {
-        let Outgoing::Http1(side) = side;
+        // HTTP/2 has no 101, and one is refused where heads are read.
+        let Outgoing::Http1(side) = side else { return self.client.abort(Abort::Cut) };
         let (mut leg, ahead) = side.into_parts();
         let end = self.end_of(self.work.response.status(), Delivered::Whole);
         self.handle(Input::ResponseEnded { end });
@@ -57,8 +58,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             client: self.address,
             sent: self.client.sent(),
             request: Some(self.work.request.view(&self.work.head)),
-            walked: Some((&self.exchange, &*self.snapshot)),
             id: self.id.as_deref(),
+            walked: Some((&self.exchange, &*self.snapshot)),
         };
         self.record.end(local, told, outcome, self.now);
     }

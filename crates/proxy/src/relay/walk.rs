@@ -104,6 +104,33 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
         &mut local.picks.borrow_mut(),
         &sharing,
     );
+    let begun = Begun { now, snapshot, sharing, exchange, step, address, kind };
+    go_on(local, client, peer, work, view, begun).await;
+}
+
+/// An exchange whose first step is known.
+pub(crate) struct Begun<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) snapshot: Current<Snapshot>,
+    pub(crate) sharing: Sharing<'a>,
+    pub(crate) exchange: Exchange,
+    pub(crate) step: Step,
+    /// The client as trusted proxies name it.
+    pub(crate) address: IpAddr,
+    pub(crate) kind: RequestKind,
+}
+
+/// Serves an exchange that was begun elsewhere; its request's head lies in `work`.
+pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
+    local: &'a Local<I, R>,
+    client: &'a mut C,
+    peer: &'a Peer,
+    work: &'a mut Workspace,
+    view: &'a View,
+    begun: Begun<'a>,
+) {
+    let Begun { now, snapshot, sharing, exchange, step, address, kind } = begun;
+    let request = work.request.view(&work.head);
     let placement = exchange.placement();
     let route = placement.route.and_then(|index| snapshot.routes.get(index.index()));
     let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));

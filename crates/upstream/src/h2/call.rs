@@ -85,7 +85,11 @@ impl Call {
                 self.answered();
                 self.interims += 1;
                 if self.interims > INTERIMS {
-                    return Poll::Ready(Err(Failure { kind: FailureKind::Protocol, progress: Progress::Sent }));
+                    return Poll::Ready(Err(Failure {
+                        kind: FailureKind::Protocol,
+                        progress: Progress::Sent,
+                        was_on_wire: true,
+                    }));
                 }
                 return Poll::Ready(Ok(Head::Interim(interim)));
             }

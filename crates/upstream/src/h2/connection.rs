@@ -119,7 +119,11 @@ impl Connection {
 
     /// Room for a stream, if there is.
     pub fn place(self: &Rc<Self>) -> Option<Place> {
-        if self.is_usable() && self.open.get() < self.limit() { Some(self.take()) } else { None }
+        self.has_room().then(|| self.take())
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.is_usable() && self.open.get() < self.limit()
     }
 
     /// The first place on a connection that was just made.
@@ -231,7 +235,7 @@ impl Place {
         match self.connection.sender.clone().send_request(request, end == End::Here) {
             Ok((response, upload)) => Ok(Call::new(self, response, upload, end, before)),
             Err(error) if error.is_io() || error.is_go_away() => {
-                Err(Failure { kind: FailureKind::Unprocessed, progress: Progress::NotSent })
+                Err(Failure { kind: FailureKind::Unprocessed, progress: Progress::NotSent, was_on_wire: false })
             }
             Err(error) => Err(Failure::before_head(&error, before)),
         }

@@ -107,11 +107,11 @@ impl Connections {
         self.len() == 0
     }
 
-    /// Room for a stream on a connection that is there; never waits.
-    pub fn place(&self, key: &Key<'_>) -> Option<Place> {
-        let mut peers = self.peers.borrow_mut();
-        let peer = peers.get_mut(key.slot.index())?.as_mut().filter(|peer| peer.key.fits(key))?;
-        peer.place(0)
+    /// Whether the destination chose HTTP/1.1 last.
+    pub fn is_http1(&self, key: &Key<'_>) -> bool {
+        let peers = self.peers.borrow();
+        let peer = peers.get(key.slot.index()).and_then(Option::as_ref).filter(|peer| peer.key.fits(key));
+        peer.is_some_and(|peer| peer.is_http1)
     }
 
     /// Room for a stream, by `deadline`: on a connection that is there, on one that somebody is making, or on a new one.

@@ -25,13 +25,15 @@ pub struct Failure {
     pub kind: FailureKind,
     /// [`Progress::NotSent`]: the destination did not process it, by its own word.
     pub progress: Progress,
+    /// A frame of it may have left.
+    pub was_on_wire: bool,
 }
 
 impl Failure {
     /// Before the response's head. `received`: bytes that came on the connection so far.
     pub(super) fn before_head(error: &Error, received: u64) -> Self {
-        let sent = |kind| Self { kind, progress: Progress::Sent };
-        let unprocessed = Self { kind: FailureKind::Unprocessed, progress: Progress::NotSent };
+        let sent = |kind| Self { kind, progress: Progress::Sent, was_on_wire: true };
+        let unprocessed = Self { kind: FailureKind::Unprocessed, progress: Progress::NotSent, was_on_wire: true };
         if let Some(error) = error.get_io() {
             let kind = ending(error);
             let is_mute = kind == FailureKind::Closed && received == 0;
@@ -43,7 +45,7 @@ impl Failure {
             (true, Some(Reason::HTTP_1_1_REQUIRED)) => sent(FailureKind::Protocol),
             (true, _) => sent(FailureKind::Reset),
             (false, _) if error.is_library() => sent(FailureKind::Protocol),
-            (false, _) => Self { kind: FailureKind::Cancelled, progress: Progress::NotSent },
+            (false, _) => Self { kind: FailureKind::Cancelled, progress: Progress::NotSent, was_on_wire: true },
         }
     }
 }

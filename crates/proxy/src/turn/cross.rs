@@ -1,0 +1,56 @@
+//! The way of an HTTP/1.1 client's exchange to a cluster that may speak another version: over [`crate::relay`].
+
+use exchange::Snapshot;
+use exchange::Step;
+use exchange::step::Placement;
+use http1::connection::Persistence;
+use http1::request::Request;
+use io::Io;
+use model::upstream::UpstreamHttp;
+use upstream::Resolve;
+
+use super::After;
+use crate::client::Client;
+use crate::listener::View;
+use crate::local::{Local, Workspace};
+use crate::relay::{self, Begun, Form, Incoming, Peer};
+
+/// Whether an exchange goes that way: it goes to a cluster, and that speaks more or other than HTTP/1.1. What is to
+/// become a tunnel is offered over HTTP/1.1 wherever that is spoken.
+pub(super) fn is_wanted(snapshot: &Snapshot, placement: Placement, step: &Step, request: &Request<'_>) -> bool {
+    let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
+    let is_other = cluster.is_some_and(|cluster| match cluster.http {
+        UpstreamHttp::Http1 => false,
+        UpstreamHttp::Http2 => true,
+        UpstreamHttp::Http2OrHttp1 => !request.offers_upgrade(),
+    });
+    is_other && matches!(step, Step::Connect(_))
+}
+
+/// Serves it.
+pub(super) async fn serve<I: Io, R: Resolve>(
+    local: &Local<I, R>,
+    client: &mut Client<I>,
+    work: &mut Workspace,
+    view: &View,
+    begun: Begun<'_>,
+) -> After {
+    let request = work.request.view(&work.head);
+    let peer = Peer {
+        address: client.address,
+        scheme: client.scheme(),
+        is_local: client.is_local(),
+        on_behalf: client.on_behalf(),
+    };
+    let may_go_on =
+        request.persistence() == Persistence::KeepAlive && !local.presence.is_draining() && !view.is_closed();
+    let form = Form {
+        framing: request.framing(),
+        kind: begun.kind,
+        version: request.version(),
+        persistence: if may_go_on { Persistence::KeepAlive } else { Persistence::Close },
+    };
+    let mut side = Incoming::new(client, &local.scratch, form);
+    relay::go_on(local, &mut side, &peer, work, view, begun).await;
+    side.after(local.io.now())
+}
