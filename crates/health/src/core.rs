@@ -40,7 +40,7 @@ pub struct Core {
     pub(crate) is_draining: bool,
     next_number: u64,
     ignored: Ignored,
-    /// Clusters whose availability must be chosen anew after this input.
+    /// Clusters whose availability must be chosen anew.
     unselected: BTreeSet<usize>,
 }
 
@@ -85,8 +85,11 @@ impl Core {
         }
     }
 
-    /// Takes one input at `now`. Then drain [`Self::poll_output`] and ask [`Self::poll_timeout`]. A `now` before an
-    /// earlier one counts as that one.
+    /// Takes one input at `now`, or several one after the other. Then drain [`Self::poll_output`] and ask
+    /// [`Self::poll_timeout`]. A `now` before an earlier one counts as that one.
+    ///
+    /// Who is available is chosen once for all inputs before the outputs are asked for: choosing is a pass over the whole
+    /// cluster, and thousands of destinations may fall together.
     pub fn handle(&mut self, now: Timestamp, input: Input) {
         self.effects.now = self.effects.now.max(now);
         match input {
@@ -101,7 +104,6 @@ impl Core {
             Input::DrainStarted => self.drain_started(),
             Input::SlotQuiet { slot } => self.ignored.slots += u64::from(!self.slots.quiet(slot)),
         }
-        self.select();
         if cfg!(debug_assertions) {
             self.check_invariants();
         }
@@ -109,6 +111,7 @@ impl Core {
 
     /// The next effect, in order.
     pub fn poll_output(&mut self) -> Option<Output> {
+        self.select();
         self.effects.poll()
     }
 
@@ -119,6 +122,7 @@ impl Core {
 
     /// The picture at this moment. Clusters that did not change are shared with the one before.
     pub fn view(&mut self) -> Arc<HealthView> {
+        self.select();
         let is_stale = self.clusters.iter().any(|cluster| cluster.is_picture_stale)
             || self.view.revision != self.effects.revision
             || self.view.at != self.ran_at
@@ -148,6 +152,8 @@ impl Core {
     }
 
     fn configured(&mut self, clusters: Vec<Arc<Cluster>>, summary: String) {
+        // What came before belongs to the clusters before.
+        self.select();
         let reload = Reload {
             registry: &self.registry,
             slots: &mut self.slots,

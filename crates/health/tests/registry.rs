@@ -1,15 +1,19 @@
 //! Policies written by others: the YARP documentation's "first unsuccessful response" as an active and a passive one, and
 //! an availability policy, all under the same name.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, ProbeResult};
 use health::available::{AvailablePolicy, Candidates, Selection};
 use health::passive::{PassivePolicy, PassiveState, Verdict};
-use health::{Needs, OutcomeEvent, Registry};
+use health::{Core, HealthSet, Input, Needs, OutcomeEvent, Output, Registry};
 use model::active::ActivePolicy as ActiveOptions;
 use model::available::{AvailablePolicy as AvailableOptions, Because};
 use model::cluster::Cluster;
 use model::event::Evidence;
-use model::health::{Health, HealthPair};
+use model::health::{CheckKind, Health, HealthPair};
+use model::id::DestinationKey;
 use model::passive::PassivePolicy as PassiveOptions;
 use model::time::Timestamp;
 
@@ -59,6 +63,17 @@ impl AvailablePolicy for OnlyTheFirst {
             indexes: (!cluster.destinations.is_empty()).then_some(0).into_iter().chain([99]).collect(),
             is_panic: false,
         }
+    }
+}
+
+/// All of them; counts how often it is asked.
+#[derive(Debug)]
+struct Counting(Arc<AtomicUsize>);
+
+impl AvailablePolicy for Counting {
+    fn select(&self, cluster: &Candidates<'_>) -> Selection {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Selection { indexes: (0..cluster.destinations.len()).collect(), is_panic: false }
     }
 }
 
@@ -125,4 +140,34 @@ fn names_are_kept_apart_by_kind() {
     {
         assert_eq!(names, 1);
     }
+}
+
+#[test]
+fn availability_is_chosen_once_for_all_inputs_before_the_outputs_are_asked_for() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let mut registry = Registry::default();
+    registry.available("Counting", move || Counting(Arc::clone(&counter)));
+    let ids: Vec<String> = (0..100).map(|n| format!("d{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let cluster = with(active("c", &ids, probed()), |cluster| {
+        cluster.health_check.available_destinations_policy = AvailableOptions::Custom("Counting".into());
+    });
+    let mut core = Core::with_registry(7, registry);
+    let clusters = vec![Arc::new(cluster)];
+    core.handle(at(0.0), Input::Configured { clusters, summary: String::new() });
+    while core.poll_output().is_some() {}
+    let before = asked.load(Ordering::Relaxed);
+    for id in &ids {
+        let destination = DestinationKey::new("c", *id);
+        let set = HealthSet { destination, check: CheckKind::Active, health: Unhealthy, reactivation: None };
+        core.handle(at(1.0), Input::HealthSet(set));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), before, "nobody has asked yet");
+    let mut published = 0;
+    while let Some(output) = core.poll_output() {
+        published += usize::from(matches!(output, Output::Publish));
+    }
+    assert_eq!((asked.load(Ordering::Relaxed) - before, published), (1, 1), "one pass and one picture for all");
+    assert!(core.view().clusters[0].destinations.iter().all(|one| one.health.active == Unhealthy));
 }

@@ -96,6 +96,8 @@ pub struct Monitor<I, R> {
     drained_at: Timestamp,
     /// No drain for failures before.
     rested_at: Timestamp,
+    /// What comes before is taken together: see [`pace`].
+    calm_at: Timestamp,
 }
 
 /// A configuration that waits for the first answers to its names.
@@ -171,6 +173,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             next_tick: now,
             drained_at: now,
             rested_at: now,
+            calm_at: now,
         })
     }
 
@@ -204,18 +207,23 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             if now >= self.next_tick {
                 self.tick(now);
             }
-            if self.core.poll_timeout().is_some_and(|due| due <= now) {
+            if self.calm_at <= now && self.core.poll_timeout().is_some_and(|due| due <= now) {
                 self.core.handle(now, Input::TimerDue);
             }
             self.names.start_due(now);
             self.unpark(now);
             self.carry_out();
-            let until = self.core.poll_timeout().unwrap_or(Timestamp::MAX).min(self.next_tick);
+            let due = self.core.poll_timeout().map_or(Timestamp::MAX, |due| due.max(self.calm_at));
+            let until = due.min(self.next_tick);
             let until = until.min(self.names.poll_timeout().unwrap_or(Timestamp::MAX));
             let asleep = self.io.sleep_until(until);
             let woken = async {
-                self.io.sleep_until(self.rested_at).await;
+                self.io.sleep_until(self.rested_at.max(self.calm_at)).await;
                 self.wake.notified().await;
+            };
+            let probed = async {
+                self.io.sleep_until(self.calm_at).await;
+                self.probes.next().await
             };
             tokio::select! {
                 biased;
@@ -225,7 +233,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                         return;
                     }
                 }
-                ended = self.probes.next() => self.probed(ended),
+                ended = probed => self.probed(ended),
                 ended = self.names.next() => self.names.ended(self.io.now(), &self.metrics, ended),
                 () = woken => {
                     self.drain(Reach::Failed);
@@ -388,11 +396,22 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
 
     fn publish(&mut self) {
         let snapshot = Arc::new(self.publisher.snapshot(&mut self.core, &mut self.budgets));
+        self.calm_at = self.io.now() + pace(self.publisher.owners().len());
         self.budgets.open(&self.board, self.io.now());
         self.quiet.published(&snapshot);
         self.gates.published(&snapshot.health).into_iter().for_each(|slot| self.board.reopen(slot));
         self.board.publish(snapshot);
     }
+}
+
+/// How long after a publication what happens is gathered for the next one. A publication is a pass over the cluster that
+/// has changed; with thousands of destinations that fall one by one, one for each would leave no time for anything else.
+/// The first change after a calm moment is published at once, and of a few destinations every one.
+fn pace(destinations: usize) -> Duration {
+    if destinations < FEW {
+        return Duration::ZERO;
+    }
+    (PER_DESTINATION * u32::try_from(destinations).unwrap_or(u32::MAX)).min(LONGEST_PACE)
 }
 
 /// The end of a probe that nothing came of: it says nothing, the next one comes at its regular time.
@@ -431,6 +450,11 @@ fn uses_tls(cluster: &Cluster) -> bool {
 /// Between two drains for failures: a storm of them must not keep the thread from its probes, nor the CPU from traffic.
 /// The first failure after a quiet moment is taken at once.
 const BREATH: Duration = Duration::from_millis(1);
+/// So many destinations cost next to nothing.
+const FEW: usize = 200;
+/// Some times what a publication takes.
+const PER_DESTINATION: Duration = Duration::from_micros(5);
+const LONGEST_PACE: Duration = Duration::from_millis(50);
 /// How long a configuration waits for the first answers to its names.
 const FIRST_ANSWERS: Duration = Duration::from_secs(2);
 /// How often sums are taken, and other addresses taken over.

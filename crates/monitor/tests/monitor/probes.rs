@@ -3,6 +3,7 @@
 use io::Io;
 use io::sim::{Behaviour, Sim};
 use model::active::{ActiveCheck, ActivePolicy};
+use model::event::EventKind;
 use model::health::Health;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
@@ -118,6 +119,30 @@ async fn a_tcp_probe_asks_for_a_connection_and_nothing_more() {
         assert_eq!(world.active("a", "good"), (Health::Healthy, None));
         assert_eq!(world.active("a", "closed"), (Health::Unhealthy, Some(FailureKind::Refused)));
         assert!(good.heads().is_empty() && good.asked_at().len() >= 2);
+    })
+    .await;
+}
+
+/// Each verdict alone would be a publication, and each publication a pass over the cluster.
+#[tokio::test(start_paused = true)]
+async fn destinations_that_fall_one_by_one_by_the_thousand_are_published_together() {
+    const N: u64 = 1000;
+    let ids: Vec<String> = (0..N).map(|n| format!("d{n}")).collect();
+    let urls: Vec<String> = (0..N).map(|n| format!("http://10.1.{}.{}/", n / 250, n % 250 + 1)).collect();
+    let destinations: Vec<(&str, &str)> = ids.iter().map(String::as_str).zip(urls.iter().map(String::as_str)).collect();
+    let check = ActiveCheck { policy: ActivePolicy::ConsecutiveFailures { threshold: 1 }, ..check() };
+    run(Sim::new(), config(vec![cluster("a", Some(check), &destinations)]), async |world| {
+        let first = world.board.load().revision.0;
+        world.pass(millis(1500)).await;
+        let snapshot = world.board.load();
+        let fallen =
+            snapshot.health.clusters[0].destinations.iter().filter(|one| one.health.active == Health::Unhealthy);
+        assert_eq!(fallen.count() as u64, N, "all of them have fallen");
+        let published = snapshot.revision.0 - first;
+        // 5 ms apart at least, beside those of the ticks.
+        assert!(published <= 1500 / 5 + 1500 / 100 + 2, "{published} publications for {N} verdicts");
+        let verdicts = world.events().iter().filter(|event| matches!(event, EventKind::Transition(_))).count();
+        assert_eq!(verdicts as u64, N, "and each of them is told");
     })
     .await;
 }
