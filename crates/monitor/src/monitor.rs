@@ -2,8 +2,8 @@
 //! is done.
 //!
 //! All waiting is in one `select`, whose branches are cancel safe: the command channel, the next ended probe, the
-//! board's waker (after a breath, see `BREATH`), the next ended lookup, and one sleep up to the next tick or the core's next timer. Time is
-//! looked at after each of them, so that no branch can starve the timers.
+//! board's waker (after a breath, see `BREATH`), the next ended lookup, and one sleep up to the next tick or the core's
+//! next timer. Time is looked at after each of them, so that no branch can starve the timers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,8 +227,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             };
             tokio::select! {
                 biased;
-                // What comes behind a configuration that waits, waits with it.
-                command = self.commands.recv(), if self.parked.is_none() => {
+                command = self.commands.recv() => {
                     if self.obey(command) == Turn::Over {
                         return;
                     }
@@ -251,6 +250,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             None => return Turn::Over,
             Some(Command::Configure { config, reply }) => match self.check(now, &config) {
                 Ok(()) => {
+                    // One after the other: the one that waits has waited for long enough.
+                    if let Some(parked) = self.parked.take() {
+                        self.take_parked(now, parked);
+                    }
                     self.names.configured(now, &config, Some(&self.written));
                     self.parked = Some(Parked { config, reply, until: now + FIRST_ANSWERS });
                 }
@@ -305,7 +308,12 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
     /// Takes the configuration that waits over, once its names are answered or its wait is over.
     fn unpark(&mut self, now: Timestamp) {
         let is_ready = |parked: &mut Parked| self.names.is_settled() || parked.until <= now;
-        let Some(Parked { config, reply, .. }) = self.parked.take_if(is_ready) else { return };
+        if let Some(parked) = self.parked.take_if(is_ready) {
+            self.take_parked(now, parked);
+        }
+    }
+
+    fn take_parked(&mut self, now: Timestamp, Parked { config, reply, .. }: Parked) {
         self.names.configured(now, &config, None);
         let _ = self.names.take_change();
         let summary = summary::change(&self.written, &config);

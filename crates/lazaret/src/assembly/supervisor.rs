@@ -41,7 +41,7 @@ pub(super) const POLL: Duration = Duration::from_millis(20);
 
 /// How long the start waits for the first answers to the names of destinations. One that has none is no reason not to
 /// start.
-const FIRST_ANSWERS: Duration = Duration::from_secs(5);
+const FIRST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// The body of the control thread.
 pub(super) fn thread(
@@ -113,6 +113,10 @@ impl Supervisor {
         let instance = control::Instance::random();
         let seed = fastrand::u64(..);
         let (resolver, tls) = (SystemResolver::new(), Tls::new());
+        // Bound before anything is waited for: connections that come meanwhile wait in the sockets' queues.
+        let failed = |error| Error::start("traffic", other(error));
+        let sockets = Sockets::bind(&io.for_traffic(), &config.listeners, inherited_sockets, workers(&config));
+        let sockets = sockets.map_err(failed)?;
         let mut names = Names::new(seed, Rc::new(NameServers::new(resolver.clone())));
         names.start(&io, &metrics, &config, FIRST_ANSWERS).await;
         let context = monitor::Context {
@@ -138,9 +142,6 @@ impl Supervisor {
             instance: instance.as_str().into(),
             seed,
         };
-        let failed = |error| Error::start("traffic", other(error));
-        let sockets =
-            Sockets::bind(&traffic.io, &config.listeners, inherited_sockets, board.workers()).map_err(failed)?;
         for address in sockets.unclaimed(&traffic.io) {
             tracing::warn!(target: "lazaret", %address, "no listener is configured for an inherited socket: closed");
         }

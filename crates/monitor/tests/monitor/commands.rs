@@ -1,6 +1,10 @@
 //! What operators and programs ask of a running monitor.
 
+use std::future::{Future, pending};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use health::HealthSet;
@@ -9,11 +13,13 @@ use io::sim::Sim;
 use model::event::EventKind;
 use model::health::{CheckKind, Health};
 use model::id::DestinationKey;
+use model::upstream::Family;
 use model::view::NodeStatus;
-use monitor::ConfigureError;
+use monitor::{ConfigureError, Names};
+use upstream::{LookUp, LookedUp};
 
 use crate::destination::{Destination, status};
-use crate::world::{check, cluster, config, millis, run, secs};
+use crate::world::{check, cluster, config, millis, run, run_named, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_configuration_with_a_bad_ca_file_is_refused_and_changes_nothing() {
@@ -113,6 +119,68 @@ async fn a_suspended_monitor_probes_nobody_and_a_resumed_one_does_again() {
         world.handle.resume().await.unwrap();
         world.pass(millis(2500)).await;
         assert!(world.io.accepted(address) >= before + 2);
+    })
+    .await;
+}
+
+/// A name server that is gone.
+struct Silent;
+
+impl LookUp for Silent {
+    fn look_up<'a>(&'a self, _: &'a str, _: Family) -> Pin<Box<dyn Future<Output = LookedUp> + 'a>> {
+        Box::pin(pending())
+    }
+    fn use_servers(&self, _: &[SocketAddr]) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_waits_for_its_names_holds_up_no_other_call() {
+    let one = cluster("a", Some(check()), &[("one", "http://10.0.0.1/")]);
+    let named = cluster("b", None, &[("two", "http://app.test/")]);
+    let (before, after) = (config(vec![one.clone()]), config(vec![one, named]));
+    run_named(Sim::new(), before, Names::new(7, Rc::new(Silent)), async |world| {
+        let start = world.now();
+        let set = HealthSet {
+            destination: DestinationKey::new("a", "one"),
+            check: CheckKind::Active,
+            health: Health::Unhealthy,
+            reactivation: None,
+        };
+        let configured = async {
+            world.handle.configure(Arc::new(after)).await.unwrap();
+            world.now()
+        };
+        let heard = async {
+            // Behind it in the channel.
+            world.pass(millis(1)).await;
+            world.handle.set_health(set).await.unwrap();
+            assert!(world.available("a").is_empty());
+            assert_eq!(world.board.load().clusters.len(), 1, "the configuration waits");
+            world.now()
+        };
+        let (configured, heard) = tokio::join!(configured, heard);
+        assert!(heard < start + millis(100), "{heard:?}");
+        assert!(configured >= start + secs(2), "{configured:?}");
+        assert_eq!(world.board.load().clusters.len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_configurations_that_wait_each_is_taken_over_in_its_turn() {
+    let named = |id: &str| config(vec![cluster(id, None, &[("two", "http://app.test/")])]);
+    let before = config(vec![cluster("a", None, &[("one", "http://10.0.0.1/")])]);
+    run_named(Sim::new(), before, Names::new(7, Rc::new(Silent)), async |world| {
+        let first = world.handle.configure(Arc::new(named("b")));
+        let second = async {
+            world.pass(millis(1)).await;
+            world.handle.configure(Arc::new(named("c"))).await
+        };
+        let (first, second) = tokio::join!(first, second);
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(world.board.load().clusters[0].id.as_str(), "c");
+        let applied = |event: &&EventKind| matches!(event, EventKind::Config { applied: true, .. });
+        assert_eq!(world.events().iter().filter(applied).count(), 3, "the start, then both");
     })
     .await;
 }

@@ -44,6 +44,15 @@ pub async fn run(io: Sim, config: Config, test: impl AsyncFnOnce(World)) {
 
 /// The same with parts written by others.
 pub async fn run_with(io: Sim, config: Config, extensions: Extensions, test: impl AsyncFnOnce(World)) {
+    run_among(io, config, extensions, Names::off(), test).await;
+}
+
+/// The same with names that are looked up.
+pub async fn run_named(io: Sim, config: Config, names: Names, test: impl AsyncFnOnce(World)) {
+    run_among(io, config, Extensions::default(), names, test).await;
+}
+
+async fn run_among(io: Sim, config: Config, extensions: Extensions, names: Names, test: impl AsyncFnOnce(World)) {
     let journal = Journal::new(Metrics::new());
     let context = Context {
         connector: Connector::new(io.clone(), TableResolver::default(), Tls::new()),
@@ -51,7 +60,7 @@ pub async fn run_with(io: Sim, config: Config, extensions: Extensions, test: imp
         metrics: Metrics::new(),
         workers: 1,
         seed: 7,
-        names: Names::off(),
+        names,
         extensions,
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();
