@@ -100,15 +100,24 @@ impl Lazaret {
         Self::launch(shell, body)
     }
 
-    fn launch(mut command: Command, body: &str) -> Self {
+    /// The same without waiting for anything.
+    pub fn spawn(body: &str) -> Self {
+        Self::begin(Command::new(crate::binaries::path("lazaret")), body)
+    }
+
+    fn launch(command: Command, body: &str) -> Self {
+        let lazaret = Self::begin(command, body);
+        lazaret.wait_until("/livez answers 200", || get(lazaret.control, "/livez").is_some_and(|a| a.status == 200));
+        lazaret
+    }
+
+    fn begin(mut command: Command, body: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let (proxy, control) = (free_address(), free_address());
         write_config(folder.path(), proxy, control, body);
         command.arg("run").arg("-c").arg(folder.path().join("lazaret.yaml")).current_dir(folder.path());
         let process = Process::start(command, folder.path().join("output.log"));
-        let lazaret = Self { process, folder, proxy, control };
-        lazaret.wait_until("/livez answers 200", || get(lazaret.control, "/livez").is_some_and(|a| a.status == 200));
-        lazaret
+        Self { process, folder, proxy, control }
     }
 
     /// Puts another configuration in the file's place, without a reload.

@@ -2,7 +2,7 @@
 //! proven before it is trusted, and a name that does not resolve holds nothing else up.
 //! (haproxy/haproxy #51, coredns/coredns #715 and #1202)
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -119,4 +119,31 @@ fn a_name_server_that_never_answers_holds_nothing_up_and_the_name_recovers_with_
     server.say("app.test", Says::Silence);
     lazaret.process.signal(Signal::SIGTERM);
     let _ = lazaret.process.wait(Duration::from_secs(5));
+}
+
+#[test]
+fn listeners_are_open_while_the_start_waits_for_a_silent_name_server_and_a_stop_is_obeyed() {
+    let port = free_address().port();
+    let _good = Place::start([127, 0, 0, 9], port, 200);
+    let server = NameServer::start();
+    server.say("app.test", Says::Silence);
+    let is_open = |lazaret: &Lazaret| TcpStream::connect(lazaret.proxy).is_ok();
+    let lazaret = Lazaret::spawn(&config(&server, port));
+    lazaret.wait_until("the listener is open", || is_open(&lazaret));
+    assert!(
+        !lazaret.process.output().contains("control API"),
+        "it still waits for names: {}",
+        lazaret.process.output()
+    );
+    assert_eq!(
+        get(lazaret.proxy, "/good").map(|answer| answer.status),
+        Some(200),
+        "who came early waits, and is served"
+    );
+
+    let mut stopped = Lazaret::spawn(&config(&server, port));
+    stopped.wait_until("the listener is open", || is_open(&stopped));
+    stopped.process.signal(Signal::SIGTERM);
+    let status = stopped.process.wait(Duration::from_secs(10));
+    assert!(status.success(), "{}", stopped.process.output());
 }

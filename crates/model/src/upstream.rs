@@ -22,7 +22,7 @@ pub enum UpstreamHttp {
 /// Where connections to destinations start, what they begin with, and what ends those that were upgraded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Outbound {
-    /// Own addresses to connect from, in turn; empty: the system chooses.
+    /// Own addresses to connect from, used evenly; empty: the system chooses.
     pub source_addresses: Vec<IpAddr>,
     /// Whether connections begin with a PROXY header, version 2, that names the client (LOCAL for probes). Such
     /// connections serve one client each.

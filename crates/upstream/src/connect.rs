@@ -31,8 +31,8 @@ pub struct Connector<I, R> {
     io: I,
     resolver: R,
     tls: Tls,
-    /// Whose turn it is among the addresses to connect from.
-    turn: Rc<Cell<usize>>,
+    /// Where it stands among the addresses to connect from, as a share of all of them.
+    turn: Rc<Cell<u64>>,
 }
 
 /// Where to connect.
@@ -47,7 +47,7 @@ pub struct Target<'a> {
     pub literal: Option<SocketAddr>,
     /// TLS on top; `None`: plain.
     pub tls: Option<&'a UpstreamTls>,
-    /// Own addresses to connect from, in turn; without one of the destination's family the system chooses.
+    /// Own addresses to connect from, used evenly; without one of the destination's family the system chooses.
     pub sources: &'a [IpAddr],
     /// Whom the connection stands for, told in a PROXY header ahead of everything else; `None`: not told.
     pub on_behalf: Option<OnBehalf>,
@@ -197,8 +197,11 @@ impl<I: Io, R: Resolve> Connector<I, R> {
     fn source(&self, sources: &[IpAddr], to: SocketAddr) -> Option<IpAddr> {
         let fitting = || sources.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
         let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
-        fitting().nth(turn.checked_rem(fitting().count())?).copied()
+        // Steps of the golden ratio cover the addresses evenly, and so do those of every second or third connection: each
+        // of several clusters that are used by turns gets all of its addresses (Weyl's equidistribution).
+        self.turn.set(turn.wrapping_add(GOLDEN));
+        let place = (u128::from(turn) * fitting().count() as u128) >> u64::BITS;
+        fitting().nth(usize::try_from(place).ok()?).copied()
     }
 
     async fn handshake(
@@ -262,6 +265,8 @@ fn tcp_failure(error: &io::Error) -> FailureKind {
     }
 }
 
+/// The golden ratio's fraction, of 2^64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Too many open files in the system (Linux, asm-generic/errno-base.h).
 const ENFILE: i32 = 23;
 /// Too many open files in the process (Linux, asm-generic/errno-base.h).

@@ -41,7 +41,7 @@ pub struct ClusterConfig {
     /// Which addresses of names count: `auto`, `v4`, `v6` or `both`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Own addresses to connect from, in turn.
+    /// Own addresses to connect from, used evenly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source_addresses: Vec<String>,
     /// Whether tunnels end when their destination turns Unhealthy.

@@ -111,7 +111,7 @@ async fn each_way_to_fail_has_its_own_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_start_at_the_addresses_of_their_family_in_turn() {
+async fn connections_start_at_the_addresses_of_their_family_evenly() {
     let (io, connector) = sim();
     let sources: Vec<IpAddr> = ["10.9.0.1", "2001:db8::9", "10.9.0.2"].map(|ip| ip.parse().unwrap()).into();
     let address = "10.0.0.9:80".parse().unwrap();
@@ -123,6 +123,15 @@ async fn connections_start_at_the_addresses_of_their_family_in_turn() {
         seen.push(::io::Stream::local_addr(&stream).unwrap().ip().to_string());
     }
     assert_eq!(seen, ["10.9.0.1", "10.9.0.2", "10.9.0.1", "10.9.0.2"]);
+    // Two clusters by turns: each one's connections start at all addresses, too.
+    let mut times = [[0; 2]; 2];
+    for number in 0..200 {
+        let target = Target { sources: &sources, ..plain("10.0.0.9:80") };
+        let Stream::Plain(stream) = connector.connect(target, FAR).await.unwrap() else { panic!("plain") };
+        let from = ::io::Stream::local_addr(&stream).unwrap().ip();
+        times[number % 2][usize::from(from == sources[2])] += 1;
+    }
+    assert!(times.iter().flatten().all(|times| (45..=55).contains(times)), "{times:?}");
     let six = Target { sources: &sources[..1], ..plain("[2001:db8::1]:80") };
     let _listening = io.bind("[2001:db8::1]:80".parse().unwrap(), Share::First).unwrap();
     assert!(connector.connect(six, FAR).await.is_ok(), "none of its family: the system chooses");
