@@ -187,7 +187,7 @@ impl Generation {
         // It says nothing any more, so there is an end or nothing.
         let is_set = self.0.set_nonblocking(true).is_ok();
         let mut byte = [0];
-        let ended = matches!(io::Read::read(&mut &self.0, &mut byte), Ok(_));
+        let ended = io::Read::read(&mut &self.0, &mut byte).is_ok();
         is_set && !ended
     }
 
