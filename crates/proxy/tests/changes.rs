@@ -123,7 +123,7 @@ fn an_id_goes_to_both_sides_and_into_the_log() {
     client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n");
     let id = client.response().value("x-request-id").unwrap();
     assert_eq!(id.len(), 32);
-    assert_eq!(destination.requests().pop().unwrap().message.values("x-request-id"), [id.clone()]);
+    assert_eq!(destination.requests().pop().unwrap().message.values("x-request-id"), std::slice::from_ref(&id));
     let refused = client.get("/closed");
     let other = refused.value("x-request-id").unwrap();
     assert!(refused.status() == 403 && other != id && other.len() == 32);

@@ -267,7 +267,7 @@ fn method(r: &mut Reading<'_>, s: &mut Section<'_>, field: &Field<'_>) -> Option
         r.error(field.key_span, format!("`{}` needs a value", field.name), "expected set");
         return None;
     };
-    let methods = matching::methods(r, &[field.clone()]).pop().zip(matching::methods(r, &[to]).pop());
+    let methods = matching::methods(r, std::slice::from_ref(field)).pop().zip(matching::methods(r, &[to]).pop());
     let (from, to) = methods?;
     // What the answer's body is depends on these.
     if [&from, &to].iter().any(|method| matches!(method.as_str(), "HEAD" | "CONNECT")) {

@@ -158,7 +158,7 @@ impl Setup {
         let path = folder.path().join("access.log");
         let log = ReopenFile::open(&path).unwrap();
         let (server_tls, metrics) = (ServerTls::new(), Metrics::new());
-        server_tls.commit(server_tls.prepare(std::slice::from_ref(&listener)).ok().expect("good files"));
+        server_tls.commit(server_tls.prepare(std::slice::from_ref(&listener)).expect("good files"));
         let context = Context {
             io: Real::new(),
             resolver: SystemResolver::new(),
