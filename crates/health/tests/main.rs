@@ -8,6 +8,7 @@ mod yarp_available;
 mod yarp_consecutive_failures;
 mod yarp_middleware;
 mod yarp_monitor;
+mod yarp_resolver;
 mod yarp_scheduler;
 mod yarp_transport_failure_rate;
 mod yarp_updater;
