@@ -13,7 +13,8 @@ use monitor::{Extensions, ProbeBuilder, ProbeSender};
 
 use crate::assembly;
 use crate::config::{
-    ClusterConfig, DnsConfig, Document, DrainConfig, ListenerConfig, RouteConfig, TransportFailureRateOptions,
+    ClusterConfig, DnsConfig, Document, DrainConfig, ErrorPageConfig, ListenerConfig, RouteConfig,
+    TransportFailureRateOptions,
 };
 use crate::error::Error;
 use crate::inheritance::Inheritance;
@@ -138,6 +139,20 @@ impl Builder {
     #[must_use]
     pub fn access_log(mut self, place: &str) -> Self {
         self.document.access_log = Some(place.to_owned());
+        self
+    }
+
+    /// Gives each request an id under this header (`x-request-id`); none has one unless set.
+    #[must_use]
+    pub fn request_id(mut self, header: &str) -> Self {
+        self.document.request_id = Some(header.to_owned());
+        self
+    }
+
+    /// Gives answers of our own a body, where their route has no page of its own.
+    #[must_use]
+    pub fn error_page(mut self, page: ErrorPageConfig) -> Self {
+        self.document.error_pages.push(page);
         self
     }
 

@@ -8,8 +8,10 @@ mod checks;
 mod cluster;
 mod document;
 mod listener;
+mod policy;
 mod route;
 mod span;
+mod split;
 
 pub use checks::{
     ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, HealthCheckConfig, PassiveHealthCheckConfig,
@@ -21,6 +23,8 @@ pub use cluster::{
 };
 pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};
+pub use policy::{ErrorPageConfig, LimitKeyConfig, MaintenanceConfig, RequestLimitConfig, TransformConfig};
 pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
+pub use split::{ForceConfig, StickyConfig, WeightedClusterConfig};
 
 pub(crate) use document::Document;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use lazaret::config::{
     ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, CertificateConfig, ClientAuthConfig,
-    ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ExpectConfig, HealthCheckConfig, Http2Config,
-    LimitsConfig, ListenerConfig, ListenerTlsConfig, PassiveHealthCheckConfig, PassivePolicyConfig, RetryConfig,
-    RouteConfig, RouteMatch, SessionAffinityConfig, TimeoutsConfig, TlsConfig, TransportFailureRateOptions,
-    ValueRuleConfig,
+    ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig, ForceConfig,
+    HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig, ListenerTlsConfig, MaintenanceConfig,
+    PassiveHealthCheckConfig, PassivePolicyConfig, RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch,
+    SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions,
+    ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -111,6 +112,11 @@ fn full() -> Builder {
         .control("127.0.0.1:9091")
         .control_socket("/tmp/lazaret.sock")
         .access_log("stdout")
+        .request_id("x-request-id")
+        .error_page(ErrorPageConfig {
+            content_type: Some("text/html".to_owned()),
+            ..ErrorPageConfig::html("503", "soon")
+        })
         .dns(DnsConfig { servers: vec!["10.0.0.53".to_owned()], min_ttl: Some(second), max_ttl: Some(5 * second) })
         .drain(DrainConfig { lead: Some(second), grace: Some(5 * second), upgrade_grace: Some(60 * second) })
         .transport_failure_rate(TransportFailureRateOptions {
@@ -150,20 +156,70 @@ fn full() -> Builder {
         })
         .route_config(RouteConfig {
             route_id: "all".to_owned(),
-            matcher: Some(RouteMatch {
-                hosts: vec!["a.test".to_owned()],
-                path: Some("/{**rest}".to_owned()),
-                methods: vec!["GET".to_owned()],
-                headers: vec![rule("x-v")],
-                query: vec![rule("v")],
-            }),
+            matcher: Some(matcher()),
             order: Some(3),
             cluster_id: Some("app".to_owned()),
             timeout: Some(9 * second),
             max_request_body: Some("2MiB".to_owned()),
-            ..Default::default()
+            ..policies(second)
         })
+        .route_config(split())
         .cluster(cluster(second))
+}
+
+fn matcher() -> RouteMatch {
+    RouteMatch {
+        hosts: vec!["a.test".to_owned()],
+        path: Some("/{**rest}".to_owned()),
+        methods: vec!["GET".to_owned()],
+        headers: vec![rule("x-v")],
+        query: vec![rule("v")],
+    }
+}
+
+/// What a route may ask of its clients and do to messages.
+fn policies(second: Duration) -> RouteConfig {
+    RouteConfig {
+        allow: vec!["10.0.0.0/8".to_owned()],
+        deny_networks: vec!["10.6.6.6".to_owned()],
+        limit_requests: Some(RequestLimitConfig {
+            rate: "600/m".to_owned(),
+            burst: Some(20),
+            key: Some(LimitKeyConfig::Header("x-key".to_owned())),
+        }),
+        limit_connections: Some(5),
+        transforms: vec![
+            TransformConfig::new("request_headers_copy", "false"),
+            TransformConfig::new("response_header", "x-a").and("set", "1").and("when", "always"),
+        ],
+        error_pages: vec![ErrorPageConfig {
+            status: "4xx".to_owned(),
+            content_type: Some("text/plain".to_owned()),
+            body: Some("no".to_owned()),
+        }],
+        maintenance: Some(MaintenanceConfig {
+            enabled: Some(true),
+            status: Some(500),
+            body: Some("closed".to_owned()),
+            retry_after: Some(60 * second),
+            allow: vec!["10.1.0.0/16".to_owned()],
+        }),
+        ..RouteConfig::default()
+    }
+}
+
+fn split() -> RouteConfig {
+    RouteConfig {
+        route_id: "split".to_owned(),
+        matcher: Some(matcher()),
+        order: Some(4),
+        timeout: Some(Duration::from_secs(8)),
+        max_request_body: Some("none".to_owned()),
+        clusters: vec![WeightedClusterConfig::new("app", 90)],
+        sticky: Some(StickyConfig::Cookie("side".to_owned())),
+        force: Some(ForceConfig { header: Some("x-side".to_owned()), cookie: Some("force".to_owned()) }),
+        ..RouteConfig::default()
+    }
 }
 
 fn rule(name: &str) -> ValueRuleConfig {
@@ -284,6 +340,8 @@ version: 1
 workers: 2
 control: {address: "127.0.0.1:9091", socket: /tmp/lazaret.sock}
 access_log: stdout
+request_id: {header: x-request-id}
+error_pages: {503: {body: soon, content_type: text/html}}
 drain: {lead: 1s, grace: 5s, upgrade_grace: 60s}
 dns: {servers: ["10.0.0.53:53"], min_ttl: 1s, max_ttl: 5s}
 health_defaults: {transport_failure_rate: {window: 30s, minimum: 5, rate_limit: 0.4}}
@@ -316,6 +374,28 @@ routes:
     cluster: app
     timeout: 9s
     max_request_body: 2MiB
+    allow: [10.0.0.0/8]
+    deny: [10.6.6.6]
+    limit_requests: {rate: 600/m, burst: 20, key: {header: x-key}}
+    limit_connections: 5
+    transforms:
+    - {request_headers_copy: false}
+    - {response_header: x-a, set: "1", when: always}
+    error_pages: {4xx: {body: "no", content_type: text/plain}}
+    maintenance: {status: 500, body: closed, retry_after: 1m, allow: [10.1.0.0/16]}
+  split:
+    match:
+      hosts: [a.test]
+      path: "/{**rest}"
+      methods: [GET]
+      headers: [{name: x-v, values: ["2"], mode: prefix, case: sensitive}]
+      query: [{name: v, values: ["2"], mode: prefix, case: sensitive}]
+    order: 4
+    timeout: 8s
+    max_request_body: none
+    clusters: {app: 90}
+    sticky: {cookie: side}
+    force: {header: x-side, cookie: force}
 clusters:
   app:
     compat: yarp

@@ -7,6 +7,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::cluster::ClusterConfig;
 use super::listener::{self, ListenerTlsConfig};
+use super::policy::{self, ErrorPageConfig};
 use super::route::RouteConfig;
 use super::span;
 
@@ -130,6 +131,8 @@ pub(crate) struct Document {
     pub(crate) control: Option<String>,
     pub(crate) control_socket: Option<String>,
     pub(crate) access_log: Option<String>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) error_pages: Vec<ErrorPageConfig>,
     pub(crate) drain: Option<DrainConfig>,
     pub(crate) dns: Option<DnsConfig>,
     pub(crate) transport_failure_rate: Option<TransportFailureRateOptions>,
@@ -159,6 +162,12 @@ impl Serialize for Document {
         if let Some(access_log) = &self.access_log {
             map.serialize_entry("access_log", access_log)?;
         }
+        if let Some(header) = &self.request_id {
+            map.serialize_entry("request_id", &Pairs(vec![("header", Some(header))]))?;
+        }
+        if !self.error_pages.is_empty() {
+            map.serialize_entry("error_pages", &Pages(&self.error_pages))?;
+        }
         if let Some(drain) = &self.drain {
             map.serialize_entry("drain", drain)?;
         }
@@ -178,6 +187,14 @@ impl Serialize for Document {
 #[derive(Serialize)]
 struct Defaults<'a> {
     transport_failure_rate: &'a TransportFailureRateOptions,
+}
+
+struct Pages<'a>(&'a [ErrorPageConfig]);
+
+impl Serialize for Pages<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        policy::error_pages(self.0, out)
+    }
 }
 
 struct Pairs<'a>(Vec<(&'static str, Option<&'a str>)>);

@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::policy::{self, ErrorPageConfig, MaintenanceConfig, RequestLimitConfig, TransformConfig};
 use super::span;
+use super::split::{self, ForceConfig, StickyConfig, WeightedClusterConfig};
 
-/// One of `routes`. Exactly one of `cluster_id`, `respond`, `redirect` and `deny` is set.
+/// One of `routes`. Exactly one of `cluster_id`, `clusters`, `respond`, `redirect` and `deny` is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteConfig {
     /// Its id: the key in the file.
@@ -22,6 +24,15 @@ pub struct RouteConfig {
     /// Forward to this cluster.
     #[serde(rename = "cluster", skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<String>,
+    /// Forward to these clusters by weight.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "split::clusters")]
+    pub clusters: Vec<WeightedClusterConfig>,
+    /// Beside `clusters`: a client stays with the one it got; each request is drawn anew unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<StickyConfig>,
+    /// Beside `clusters`: a request may name the one it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force: Option<ForceConfig>,
     /// Answer here: status and body.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "respond")]
     pub respond: Option<(u16, String)>,
@@ -31,6 +42,27 @@ pub struct RouteConfig {
     /// Refuse with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<u16>,
+    /// Networks of clients that may use the route; all unless set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Networks of clients that may not: `deny` with a list in the file.
+    #[serde(rename = "deny", skip_serializing_if = "Vec::is_empty")]
+    pub deny_networks: Vec<String>,
+    /// How often a client may come; no limit unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_requests: Option<RequestLimitConfig>,
+    /// Requests in flight per client; no limit unless set.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "policy::per_client")]
+    pub limit_connections: Option<u32>,
+    /// Changes of the messages, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<TransformConfig>,
+    /// Bodies of answers of our own, before those for all routes.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "policy::error_pages")]
+    pub error_pages: Vec<ErrorPageConfig>,
+    /// Closes the route to all but some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceConfig>,
     /// Total for the client.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub timeout: Option<Duration>,
