@@ -12,7 +12,7 @@ use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
 use model::page::PageStatus;
 use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
 use model::retry::{NonIdempotent, RetryRules};
-use model::route::{RouteAction, Sticky};
+use model::route::{Buffering, RouteAction, Sticky};
 use model::upstream::UpstreamHttp;
 
 fn text(text: &str) -> Loaded {
@@ -45,6 +45,8 @@ fn every_served_key_is_read() {
     let limit = RequestLimit { rate: 10.0, burst: 20, key: LimitKey::Header("x-key".to_owned()) };
     assert_eq!(some.policy.limit_requests, Some(limit));
     assert_eq!(some.policy.limit_connections, Some(ConnectionLimit { per_client: 20 }));
+    assert_eq!(some.policy.buffering, Buffering::On { request: 128 << 10, response: 1 << 20 });
+    assert_eq!(config.routes[0].policy.buffering, Buffering::Off);
     assert_eq!(some.policy.transforms.len(), 21);
     assert_eq!(some.policy.error_pages[0].status, PageStatus::One(404));
     let closed = some.policy.maintenance.as_ref().unwrap();

@@ -19,6 +19,8 @@ pub mod limit;
 
 pub mod split;
 
+mod buffering;
+
 pub mod redirect;
 
 pub mod transform;

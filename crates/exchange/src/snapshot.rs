@@ -13,7 +13,7 @@ use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
 use model::page::ErrorPage;
 use model::retry::RetryRules;
-use model::route::{Route, RouteAction};
+use model::route::{Buffering, Route, RouteAction};
 use model::timeouts::Timeouts;
 use model::upstream::UpstreamHttp;
 use model::view::HealthView;
@@ -49,6 +49,8 @@ pub struct RouteView {
     pub timeout: Option<Duration>,
     /// Longest request body in place of the listener's limit.
     pub max_request_body: Option<Option<u64>>,
+    /// Whether bodies are taken ahead.
+    pub buffering: Buffering,
     /// Who may come and how often; `None`: everybody, always.
     pub rules: Option<Box<AccessRules>>,
     /// What it changes; `None`: nothing.
@@ -80,6 +82,7 @@ impl RouteView {
             action,
             timeout: route.timeout,
             max_request_body: route.max_request_body,
+            buffering: route.policy.buffering,
             rules: AccessRules::of(&route.id, &route.policy).map(Box::new),
             transforms: TransformView::of(route).map(Box::new),
             error_pages: [&route.policy.error_pages[..], &config.answers.error_pages].concat(),

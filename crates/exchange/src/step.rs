@@ -35,6 +35,8 @@ pub enum Input {
         /// How.
         end: AttemptEnd,
     },
+    /// The request's body was read as [`Step::Gather`] asked, or is not to be: a destination is needed now.
+    Gathered,
     /// The total deadline is over.
     DeadlineReached,
     /// The client went away before its answer began.
@@ -44,6 +46,9 @@ pub enum Input {
 /// What the driver does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Read the request's body to its end before a destination is chosen, then tell [`Input::Gathered`]. No destination
+    /// has part in what happens until then; a fault of the client is answered without asking the machine again.
+    Gather,
     /// Start an attempt.
     Connect(Attempt),
     /// Keep this response (head and body, as far as it fits the replay limit) and start another attempt; the held one

@@ -7,6 +7,7 @@
 //!    │          │  └─ ResponseHead ─────────> Forwarding ── ResponseEnded, DeadlineReached, ClientGone ──> Ended
 //!    │          │       Step::Forward                        Step::Done                                      ^
 //!    │          └─ AttemptEnded, may not; DeadlineReached; ClientGone: Step::Answer or Step::AnswerHeld ─────┤
+//!    ├─ the body is to be read first: Step::Gather ──> Gathering ── Gathered ──> Attempting, as from begin
 //!    └─ bad path, no route, not admitted, respond, redirect, deny, none available: Step::Answer ───────────────────────────┘
 //! ```
 //!
@@ -64,7 +65,8 @@ impl Worker {
     }
 }
 
-/// One exchange. The caller keeps the snapshot it began with and passes the same one to every call.
+/// One exchange. The caller keeps the snapshot it began with and passes the same one to every call; only with
+/// [`Input::Gathered`] it may change to a newer one of the same configuration, since time has passed.
 #[derive(Debug)]
 pub struct Exchange {
     state: State,
@@ -89,6 +91,8 @@ pub struct Exchange {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// The request's body is read; no destination is chosen.
+    Gathering,
     /// An attempt runs.
     Attempting(Running),
     /// Its response goes to the client.
@@ -166,6 +170,17 @@ impl Exchange {
         shared: &impl Shared,
     ) -> Step {
         let step = match (self.state, input) {
+            (State::Gathering, Input::Gathered) => match self.placement.cluster.zip(self.cluster(snapshot)) {
+                Some((index, cluster)) => self.first(now, index, cluster, worker, shared),
+                None => self.answer(Answer::of(Reason::NoCluster)),
+            },
+            (State::Gathering, Input::DeadlineReached) => self.answer(Answer::of(Reason::Deadline)),
+            (State::Gathering, Input::ClientGone) => self.answer(Answer::of(Reason::ClientGone)),
+            // No attempt runs that could have got so far.
+            (State::Gathering, Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. }) => {
+                Step::Gather
+            }
+            (State::Attempting(running), Input::Gathered) => Step::Connect(running.attempt),
             (State::Attempting(running), Input::ResponseHead { status, retry_after, body_replayable }) => {
                 let end = head(status, retry_after);
                 match self.cluster(snapshot) {
@@ -200,10 +215,11 @@ impl Exchange {
             (State::Forwarding(running, status), Input::ClientGone) => {
                 self.finish(running, &cut(FailureKind::ClientGone, Some(status)), snapshot, worker)
             }
-            (State::Forwarding(..), Input::ResponseHead { .. }) => Step::Forward,
+            (State::Forwarding(..), Input::ResponseHead { .. } | Input::Gathered) => Step::Forward,
             (
                 State::Ended,
-                Input::ResponseHead { .. }
+                Input::Gathered
+                | Input::ResponseHead { .. }
                 | Input::AttemptEnded { .. }
                 | Input::ResponseEnded { .. }
                 | Input::DeadlineReached

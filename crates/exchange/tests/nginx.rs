@@ -247,6 +247,7 @@ impl World {
         let mut last = AttemptEnd { progress: Progress::Forwarded, ..came(0) };
         loop {
             let input = match step {
+                Step::Gather => Input::Gathered,
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => {
                     let act = self.servers[attempt.destination.index()].next(self.now);
                     let cost = if act == Act::Hang { self.read } else { Duration::from_micros(1) };

@@ -100,6 +100,7 @@ proptest! {
         let mut inputs = inputs.into_iter();
         loop {
             match &step {
+                Step::Gather => prop_assert!(false, "no route of these buffers"),
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => {
                     prop_assert!(!forwarded && !ended, "no attempt after the answer began");
                     prop_assert!(available.contains(&attempt.destination.0));

@@ -28,6 +28,7 @@ fn ended(progress: Progress, failure: FailureKind) -> Input {
 /// A step in a word.
 fn word(step: &Step) -> String {
     match step {
+        Step::Gather => "gather".to_owned(),
         Step::Connect(attempt) => match attempt.connection {
             Connection::Any => format!("connect {}", attempt.destination.0),
             Connection::Fresh => format!("connect {} fresh", attempt.destination.0),
@@ -262,7 +263,7 @@ fn gates_are_claimed_and_one_that_is_taken_counts_as_not_available() {
     let board = Board::default();
     let attempt = |step: Step| match step {
         Step::Connect(attempt) => Some((attempt.destination.0, attempt.admission)),
-        Step::HoldThenConnect(_) | Step::Forward | Step::AnswerHeld | Step::Answer(_) | Step::Done => None,
+        Step::Gather | Step::HoldThenConnect(_) | Step::Forward | Step::AnswerHeld | Step::Answer(_) | Step::Done => None,
     };
     assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((0, Admission::Gate)));
     assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((1, Admission::Gate)));

@@ -65,6 +65,15 @@ pub enum Buffering {
     },
 }
 
+impl Buffering {
+    /// Bytes of a request that are taken where no other number is given.
+    pub const REQUEST: u64 = 64 << 10;
+    /// Bytes of a response that are taken where no other number is given.
+    pub const RESPONSE: u64 = 256 << 10;
+    /// With these.
+    pub const ON: Self = Self::On { request: Self::REQUEST, response: Self::RESPONSE };
+}
+
 /// All conditions must hold; an empty list or `None` holds always.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RouteMatch {

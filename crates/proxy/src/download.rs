@@ -4,6 +4,7 @@
 //!   destination ──read──> tracker ──> straight to the client; what it does not take now waits in `work.back`
 //!                                       and nothing more is read until it is gone (back-pressure)
 //! ```
+//! Where the route buffers, reading goes on up to a bound, and the delivery is over when the destination's part is.
 //! A request body that is still being sent goes on meanwhile when the answer is a good one; otherwise it is not worth
 //! sending (RFC 9112 9.5).
 
@@ -17,6 +18,7 @@ use model::outcome::FailureKind;
 use model::time::Timestamp;
 
 use crate::await_head::Wires;
+use crate::buffering::Share;
 use crate::client::poll_read;
 use crate::upload::Moved;
 
@@ -61,13 +63,22 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<Timestamp>,
 }
 
+/// What may be taken ahead of the client.
+pub(crate) struct Ahead<'s> {
+    /// Bytes.
+    pub(crate) most: usize,
+    pub(crate) share: Share<'s>,
+}
+
 /// Sends `work.back` (head and first bytes of the body) and then the rest of the body. Also tells when that was over.
+/// With `ahead` it is over when the destination's part is: what the client has not taken then lies in `work.back`.
 pub(crate) async fn deliver<I: Io, R>(
     wires: Wires<'_, I, R>,
     body: &mut Body,
     coding: Coding,
     rest: Rest,
     limits: Limits,
+    ahead: Option<&mut Ahead<'_>>,
 ) -> (Delivered, Timestamp) {
     let mut delivery = Delivery {
         wires,
@@ -75,6 +86,7 @@ pub(crate) async fn deliver<I: Io, R>(
         coding,
         rest,
         limits,
+        ahead,
         back_sent: 0,
         has_surplus: false,
         received: 0,
@@ -83,7 +95,8 @@ pub(crate) async fn deliver<I: Io, R>(
     };
     delivery.begin();
     let delivered = poll_fn(|context| delivery.poll(context)).await;
-    let Delivery { wires, moved, .. } = delivery;
+    let Delivery { wires, moved, back_sent, .. } = delivery;
+    wires.work.back.drain(..back_sent);
     // Most responses are over at once: what was the time still is.
     let now = if moved.is_none() { limits.started } else { wires.local.io.now() };
     (delivered, now)
@@ -113,12 +126,13 @@ pub(crate) fn take(body: &mut Body, coding: Coding, bytes: &[u8], back: &mut Vec
     }
 }
 
-struct Delivery<'a, 'b, I: Io, R> {
+struct Delivery<'a, 'b, 's, I: Io, R> {
     wires: Wires<'a, I, R>,
     body: &'b mut Body,
     coding: Coding,
     rest: Rest,
     limits: Limits,
+    ahead: Option<&'b mut Ahead<'s>>,
     back_sent: usize,
     has_surplus: bool,
     /// Bytes from the destination, behind those that came with the head.
@@ -129,7 +143,7 @@ struct Delivery<'a, 'b, I: Io, R> {
     progress: Timestamp,
 }
 
-impl<I: Io, R> Delivery<'_, '_, I, R> {
+impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
     /// What lies behind the head in `work.reply` comes first.
     fn begin(&mut self) {
         let work = &mut *self.wires.work;
@@ -149,11 +163,16 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
         let mut scratch = local.scratch.borrow_mut();
         let mut is_blocked = false;
         loop {
+            let mut room = scratch.len();
             match self.poll_back(context) {
                 Poll::Ready(Err(())) => return Poll::Ready(Delivered::ClientGone),
                 Poll::Pending => {
-                    is_blocked = true;
-                    break;
+                    room = self.room(room);
+                    let is_taken = self.ahead.is_some() && self.body.is_done();
+                    if room == 0 && !is_taken {
+                        is_blocked = true;
+                        break;
+                    }
                 }
                 Poll::Ready(Ok(())) => {}
             }
@@ -164,7 +183,8 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
             if self.has_surplus {
                 return Poll::Ready(Delivered::Broken(FailureKind::BodyCut));
             }
-            match poll_read(&mut self.wires.leg.stream, context, &mut scratch) {
+            let into = scratch.get_mut(..room).unwrap_or_default();
+            match poll_read(&mut self.wires.leg.stream, context, into) {
                 Poll::Pending => break,
                 Poll::Ready(Ok([])) => match self.body.end_of_input() {
                     Ok(()) => continue,
@@ -204,6 +224,20 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
         self.moved = mark;
     }
 
+    /// So much may be read although the client is not done with what it has: with nothing to be taken ahead, none.
+    fn room(&mut self, most: usize) -> usize {
+        let Some(ahead) = self.ahead.as_deref_mut() else { return 0 };
+        let back = &mut self.wires.work.back;
+        // What was sent is dropped seldom enough that moving the rest costs no more than reading it did.
+        if self.back_sent > back.len() / 2 {
+            back.drain(..self.back_sent);
+            self.back_sent = 0;
+        }
+        let waiting = back.len() - self.back_sent;
+        let wanted = ahead.most.min(waiting + most);
+        ahead.share.resize(wanted.max(waiting)).min(wanted).saturating_sub(waiting)
+    }
+
     fn poll_back(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
         let work = &mut *self.wires.work;
         if self.back_sent < work.back.len() {
@@ -218,7 +252,7 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends bytes of the body from where they were read; keeps what the client does not take. `work.back` is empty.
+    /// Sends bytes of the body from where they were read; keeps what the client does not take.
     fn pass(&mut self, context: &mut Context<'_>, bytes: &[u8]) {
         self.received += bytes.len() as u64;
         let Wires { client, work, .. } = &mut self.wires;
@@ -233,7 +267,9 @@ impl<I: Io, R> Delivery<'_, '_, I, R> {
                 let good = bytes.get(..taken).unwrap_or_default();
                 let mut sent = 0;
                 // A failure shows again with the next write.
-                let _ = client.poll_send(context, good, &mut sent);
+                if work.back.is_empty() {
+                    let _ = client.poll_send(context, good, &mut sent);
+                }
                 work.back.extend_from_slice(good.get(sent..).unwrap_or_default());
             }
         }

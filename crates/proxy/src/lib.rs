@@ -51,6 +51,7 @@ mod relay;
 
 mod h2;
 
+mod buffering;
 mod leg;
 mod upload;
 mod wall;

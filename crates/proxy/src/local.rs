@@ -14,6 +14,7 @@ use upstream::h2::Connections;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
+use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::presence::Presence;
@@ -47,6 +48,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) tally: Tally,
     /// Where it is said that a listener does not accept.
     pub(crate) faults: Faults,
+    /// Memory for bodies that are taken ahead.
+    pub(crate) store: Store,
     /// What answers of our own carry.
     pub(crate) date: Date,
     /// Shared with the other workers.

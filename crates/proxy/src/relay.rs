@@ -22,6 +22,8 @@
 
 mod walk;
 
+mod gather;
+
 mod attempt;
 mod await_head;
 

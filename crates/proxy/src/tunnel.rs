@@ -21,6 +21,7 @@ use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 use model::upstream::Tunnels;
 use model::view::DestinationHealth;
+use telemetry::metrics::OpenTunnel;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::pump::{Ended, Pump};
@@ -42,6 +43,8 @@ pub(crate) struct Tunnel<S> {
     /// The client's place among its requests in flight, where they are limited: a tunnel is one of them.
     #[expect(dead_code, reason = "holds the place for as long as it lives")]
     pub(crate) permit: Option<Permit>,
+    #[expect(dead_code, reason = "counts the tunnel for as long as it lives")]
+    pub(crate) open: OpenTunnel,
 }
 
 /// What ends a tunnel from our side.

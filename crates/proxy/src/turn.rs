@@ -11,6 +11,8 @@ mod answer;
 mod attempt;
 mod cross;
 mod forward;
+mod gather;
+mod serve_rest;
 mod switch;
 
 use std::net::IpAddr;
@@ -27,6 +29,7 @@ use model::time::Timestamp;
 use upstream::Resolve;
 
 use crate::await_head::ClientFault;
+use crate::buffering::Share;
 use crate::client::Client;
 use crate::client_address;
 use crate::leg::Leg;
@@ -73,6 +76,8 @@ pub(crate) struct Turn<'a, I: Io, R> {
     /// Head and body of a response that is sent when nothing better comes.
     held: Option<Vec<u8>>,
     fault: Option<ClientFault>,
+    /// Memory that bodies which are taken ahead have.
+    share: Option<Share<'a>>,
     /// The request's id, where requests have one.
     id: Option<Box<str>>,
     record: Record,
@@ -153,6 +158,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         attempt: None,
         was_reused: false,
         held: None,
+        share: None,
         fault: is_too_large.then_some(ClientFault::TooLarge),
         id,
         record,
@@ -162,12 +168,16 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     async fn walk(&mut self, first: Step) -> After {
-        if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
+        if let (Some(fault), Step::Connect(_) | Step::Gather) = (self.fault, &first) {
             return Box::pin(self.answer_fault(fault)).await;
         }
         let mut step = first;
         loop {
             step = match step {
+                Step::Gather => match Box::pin(self.gather()).await {
+                    Ok(step) => step,
+                    Err(fault) => return Box::pin(self.answer_fault(fault)).await,
+                },
                 Step::Connect(attempt) => {
                     let input = self.attempt(attempt).await;
                     self.handle(input)

@@ -8,7 +8,7 @@
 //! ```
 //! The client is read only when the window is sent: a slow destination slows the client down, and memory stays bounded.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use exchange::Replay;
 use http1::body::{Body, BodyError};
@@ -155,16 +155,52 @@ impl Upload {
             if self.sent < window.len() || self.tracker.is_done() {
                 continue;
             }
-            match poll_read(&mut client.stream, context, scratch) {
+            match self.poll_take(context, client, window, scratch) {
                 Poll::Pending => return Moved::ByClient,
-                Poll::Ready(Ok([])) | Poll::Ready(Err(_)) => return Moved::ClientGone,
-                Poll::Ready(Ok(bytes)) => {
-                    self.expectation = Wish::None;
-                    match self.feed(window, bytes) {
-                        Ok(taken) => client.input.extend_from_slice(bytes.get(taken..).unwrap_or_default()),
-                        Err(end) => return end,
-                    }
-                }
+                Poll::Ready(Err(end)) => return end,
+                Poll::Ready(Ok(())) => {}
+            }
+        }
+    }
+
+    /// Reads the body to its end into the window, sending nothing: [`Moved::Over`].
+    pub(crate) fn poll_gather<I: Io>(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut Client<I>,
+        window: &mut Vec<u8>,
+        scratch: &mut [u8],
+    ) -> Moved {
+        loop {
+            if let Err(end) = self.take_ahead(window, &mut client.input) {
+                return end;
+            }
+            if self.tracker.is_done() {
+                return Moved::Over;
+            }
+            match self.poll_take(context, client, window, scratch) {
+                Poll::Pending => return Moved::ByClient,
+                Poll::Ready(Err(end)) => return end,
+                Poll::Ready(Ok(())) => {}
+            }
+        }
+    }
+
+    /// Reads once.
+    fn poll_take<I: Io>(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut Client<I>,
+        window: &mut Vec<u8>,
+        scratch: &mut [u8],
+    ) -> Poll<Result<(), Moved>> {
+        match ready!(poll_read(&mut client.stream, context, scratch)) {
+            Ok([]) | Err(_) => Poll::Ready(Err(Moved::ClientGone)),
+            Ok(bytes) => {
+                self.expectation = Wish::None;
+                let taken = self.feed(window, bytes)?;
+                client.input.extend_from_slice(bytes.get(taken..).unwrap_or_default());
+                Poll::Ready(Ok(()))
             }
         }
     }

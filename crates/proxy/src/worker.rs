@@ -26,6 +26,7 @@ use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
 use crate::accepting::{IDLE, Place};
+use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::local::{Local, scratch};
@@ -111,6 +112,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         server_tls: start.server_tls,
         tally: start.tally,
         faults: start.faults,
+        store: Store::default(),
         date: Date::default(),
         limits: start.limits,
         ids: Ids::default(),

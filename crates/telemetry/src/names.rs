@@ -40,6 +40,14 @@ pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of 
 pub const RETRY_DENIED: Name =
     name("lazaret_retry_denied", "Failed attempts that were not repeated, by what forbade it");
 
+/// Gauge. Labels: cluster.
+pub const TUNNELS_OPEN: Name = name("lazaret_tunnels_open", "Upgraded connections that are open");
+/// Counter.
+pub const UNBUFFERED: Name = name(
+    "lazaret_unbuffered",
+    "Exchanges whose body was to be taken ahead and streamed for want of memory set aside for that",
+);
+
 /// Counter. Labels: listener, result (`full`, `resumed`, or why it failed).
 pub const TLS_HANDSHAKES: Name = name("lazaret_tls_handshakes", "TLS handshakes with clients by result");
 /// Counter. Labels: listener, reason.

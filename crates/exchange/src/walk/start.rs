@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use model::cluster::Compat;
+use model::id::ClusterIndex;
 use model::request::RequestFacts;
 use model::retry::RetryRules;
 use model::time::Timestamp;
 use retry::Repeatable;
 use route::Found;
 
-use super::{Exchange, Worker};
+use super::{Exchange, State, Worker};
+use crate::buffering;
 use crate::pick::{self, Picked};
 use crate::reason::Reason;
-use crate::snapshot::{ActionView, Snapshot};
+use crate::snapshot::{ActionView, ClusterView, Snapshot};
 use crate::step::{Answer, Shared, Step};
 
 impl Exchange {
@@ -76,6 +78,22 @@ impl Exchange {
         self.placement.cluster = Some(index);
         self.deadline = patience(view.timeout, &cluster.retry).map(|patience| now + patience);
         self.pin = pick::pin(cluster, facts.fields);
+        if buffering::gathers(view.buffering, facts) {
+            self.state = State::Gathering;
+            return Step::Gather;
+        }
+        self.first(now, index, cluster, worker, shared)
+    }
+
+    /// The first pick.
+    pub(super) fn first(
+        &mut self,
+        now: Timestamp,
+        index: ClusterIndex,
+        cluster: &ClusterView,
+        worker: &mut Worker,
+        shared: &impl Shared,
+    ) -> Step {
         match pick::first(cluster, self.pin, worker, shared) {
             Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
             Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),

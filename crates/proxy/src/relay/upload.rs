@@ -9,7 +9,7 @@
 //! `replay` bytes is dropped when the next frame is asked for, which is when everything before has left; so a request
 //! of which nothing was sent can always be sent elsewhere. Memory: `replay` bytes and two frames.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use exchange::Replay;
@@ -158,19 +158,47 @@ impl Upload {
                 self.is_sent = true;
                 return Moved::Over;
             }
-            match client.poll_frame(context) {
+            match self.poll_take(context, client) {
                 Poll::Pending => return Moved::ByClient,
-                Poll::Ready(None) => self.is_read = true,
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Err(fault) = self.take(frame) {
-                        return Moved::Fault(fault);
-                    }
-                }
-                Poll::Ready(Some(Err(BodyFault::Gone))) => return Moved::ClientGone,
-                Poll::Ready(Some(Err(BodyFault::Framing(error)))) => return Moved::Fault(Fault::Framing(error)),
-                Poll::Ready(Some(Err(BodyFault::Broken))) => return Moved::Fault(Fault::Unanswerable),
+                Poll::Ready(Err(end)) => return end,
+                Poll::Ready(Ok(())) => {}
             }
         }
+    }
+
+    /// Reads the body of `length` bytes to its end, sending nothing: [`Moved::Over`]. All of it is kept.
+    pub(crate) fn poll_gather(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut impl ClientSide,
+        length: usize,
+    ) -> Moved {
+        self.replay = self.replay.max(length);
+        while !self.is_read {
+            match self.poll_take(context, client) {
+                Poll::Pending => return Moved::ByClient,
+                Poll::Ready(Err(end)) => return end,
+                Poll::Ready(Ok(())) => {}
+            }
+            // The copy that is kept goes out, with each attempt.
+            self.hand = None;
+            self.give_back(client);
+        }
+        Moved::Over
+    }
+
+    /// Takes one frame, or the body's end.
+    fn poll_take(&mut self, context: &mut Context<'_>, client: &mut impl ClientSide) -> Poll<Result<(), Moved>> {
+        Poll::Ready(match ready!(client.poll_frame(context)) {
+            None => {
+                self.is_read = true;
+                Ok(())
+            }
+            Some(Ok(frame)) => self.take(frame).map_err(Moved::Fault),
+            Some(Err(BodyFault::Gone)) => Err(Moved::ClientGone),
+            Some(Err(BodyFault::Framing(error))) => Err(Moved::Fault(Fault::Framing(error))),
+            Some(Err(BodyFault::Broken)) => Err(Moved::Fault(Fault::Unanswerable)),
+        })
     }
 
     /// The client gets room for what has left our hand.

@@ -19,6 +19,7 @@ use super::hold::Held;
 use super::outgoing::Outgoing;
 use super::side::ClientSide;
 use super::upload::{Fault, Upload};
+use crate::buffering::Share;
 use crate::client_address;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
@@ -63,6 +64,8 @@ pub(super) struct Relay<'a, I: Io, R, C> {
     /// A response that is sent when nothing better comes.
     pub(super) held: Option<Held>,
     pub(super) fault: Option<Fault>,
+    /// Memory of a body that was read ahead.
+    pub(super) share: Option<Share<'a>>,
     /// The request's id, where requests have one.
     pub(super) id: Option<Box<str>>,
     pub(super) record: Record,
@@ -157,6 +160,7 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
         attempt: None,
         was_reused: false,
         held: None,
+        share: None,
         fault: is_too_large.then_some(Fault::TooLarge),
         id,
         record: Record::begin(now, 0),
@@ -166,12 +170,16 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     async fn walk(&mut self, first: Step) {
-        if let (Some(fault), Step::Connect(_)) = (self.fault, &first) {
+        if let (Some(fault), Step::Connect(_) | Step::Gather) = (self.fault, &first) {
             return self.answer_fault(fault).await;
         }
         let mut step = first;
         loop {
             step = match step {
+                Step::Gather => match self.gather().await {
+                    Ok(step) => step,
+                    Err(fault) => return self.answer_fault(fault).await,
+                },
                 Step::Connect(attempt) => {
                     let input = self.attempt(attempt).await;
                     self.handle(input)

@@ -43,13 +43,21 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let is_request_sent = self.upload.is_sent(&self.work.window);
         let rest = if is_request_sent || status >= 300 { Rest::Stop } else { Rest::Send };
         let limits = Limits { started: self.now, idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
+        let mut ahead = self.ahead();
         let wires =
             Wires { local: self.local, client: self.client, leg: &mut leg, work: self.work, upload: &mut self.upload };
-        let (delivered, now) = deliver(wires, &mut body, form.coding, rest, limits).await;
+        let (delivered, now) = match &mut ahead {
+            None => deliver(wires, &mut body, form.coding, rest, limits, None).await,
+            Some(ahead) => deliver(wires, &mut body, form.coding, rest, limits, Some(ahead)).await,
+        };
         self.now = now;
         let end = self.end_of(&leg, status, delivered);
         self.finish_leg(leg, cluster, destination, delivered);
         self.tell(Input::ResponseEnded { end });
+        let delivered = match &mut ahead {
+            None => delivered,
+            Some(ahead) => Box::pin(self.send_rest(delivered, limits, ahead)).await,
+        };
         self.end(status, reason_of(delivered));
         self.after(delivered, form)
     }

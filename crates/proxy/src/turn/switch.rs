@@ -57,6 +57,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             },
             since: self.now,
             permit: self.sharing.permit(),
+            open: self.local.metrics.tunnel(&cluster.id),
         }));
         After::Switched
     }

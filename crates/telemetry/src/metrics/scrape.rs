@@ -85,7 +85,13 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
         (Some(_), None) => true,
         (Some(known), Some(destination)) => known.contains(destination),
     };
+    let mut unbuffered = 0;
     for shard in lock(&metrics.shards).iter() {
+        let present = shard.present();
+        unbuffered += present.unbuffered;
+        for (cluster, open) in present.tunnels {
+            page.add(names::TUNNELS_OPEN, Kind::Gauge, vec![("cluster", cluster.to_string())], open as f64);
+        }
         shard.visit_listeners(|listener, counts| {
             let labels = |name, word: &str| vec![("listener", listener.to_string()), (name, word.to_owned())];
             for (result, sum) in &counts.handshakes {
@@ -129,6 +135,7 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
             }
         });
     }
+    page.add(names::UNBUFFERED, Kind::Counter, vec![], unbuffered as f64);
 }
 
 fn checks(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {

@@ -19,6 +19,34 @@ struct WorkerCounts {
     /// Of exchanges that never got as far as a cluster.
     unplaced: ClusterCounts,
     listeners: BTreeMap<ListenerId, ListenerCounts>,
+    present: Present,
+}
+
+/// What is there now or belongs to no cluster.
+#[derive(Clone, Default)]
+pub(super) struct Present {
+    /// Open tunnels. A cluster that is gone may have some for a while.
+    pub(super) tunnels: BTreeMap<ClusterId, u64>,
+    /// Exchanges that found no memory for a body to be taken ahead.
+    pub(super) unbuffered: u64,
+}
+
+/// An open tunnel, counted until this is dropped.
+pub struct OpenTunnel {
+    metrics: WorkerMetrics,
+    cluster: ClusterId,
+}
+
+impl Drop for OpenTunnel {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.metrics.0);
+        if let Some(open) = counts.present.tunnels.get_mut(&self.cluster) {
+            *open -= 1;
+            if *open == 0 {
+                counts.present.tunnels.remove(&self.cluster);
+            }
+        }
+    }
 }
 
 /// The sums of one listener.
@@ -82,6 +110,22 @@ impl WorkerMetrics {
     /// A failed attempt was not repeated; `reason` says what forbade it.
     pub fn retry_denied(&self, cluster: &ClusterId, reason: &'static str) {
         self.count(Some(cluster), |counts| *counts.retry_denied.entry(reason).or_default() += 1);
+    }
+
+    /// A tunnel was opened.
+    pub fn tunnel(&self, cluster: &ClusterId) -> OpenTunnel {
+        *lock(&self.0).present.tunnels.entry(cluster.clone()).or_default() += 1;
+        OpenTunnel { metrics: self.clone(), cluster: cluster.clone() }
+    }
+
+    /// There was no memory for a body to be taken ahead: it streams.
+    pub fn unbuffered(&self) {
+        lock(&self.0).present.unbuffered += 1;
+    }
+
+    /// What is there now.
+    pub(super) fn present(&self) -> Present {
+        lock(&self.0).present.clone()
     }
 
     /// A TLS handshake is over; `result`: `full`, `resumed`, or why it failed.

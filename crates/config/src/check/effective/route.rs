@@ -2,7 +2,7 @@
 
 use model::entry::LimitKey;
 use model::route::{
-    CaseRule, HostKind, Route, RouteAction, RouteMatch, RoutePolicy, Split, Sticky, ValueMode, ValueRule,
+    Buffering, CaseRule, HostKind, Route, RouteAction, RouteMatch, RoutePolicy, Split, Sticky, ValueMode, ValueRule,
 };
 
 use super::{Writer, bytes, list, optional, quoted, span};
@@ -36,6 +36,13 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
         },
     );
     entry(w, &route.policy);
+    match route.policy.buffering {
+        Buffering::Off => {}
+        Buffering::On { request, response } => w.block("buffering", |w| {
+            w.value("request", bytes(request));
+            w.value("response", bytes(response));
+        }),
+    }
     transforms::write(w, &route.policy.transforms);
     pages::error_pages(w, &route.policy.error_pages);
     if let Some(maintenance) = &route.policy.maintenance {

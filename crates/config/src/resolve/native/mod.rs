@@ -2,6 +2,7 @@
 
 mod active;
 pub mod affinity;
+mod buffering;
 mod cluster;
 pub mod control;
 mod destination;

@@ -4,7 +4,7 @@ use model::id::RouteId;
 use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::listener::body_limit;
-use super::{entry, networks, pages, split};
+use super::{buffering, entry, networks, pages, split};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
 use crate::resolve::matching::{self, Clusters};
@@ -26,10 +26,10 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     policy.transforms = s.take(r, "transforms").map(|field| transforms::resolve(r, &field)).unwrap_or_default();
     policy.error_pages = s.take(r, "error_pages").map(|field| pages::error_pages(r, &field)).unwrap_or_default();
     policy.maintenance = s.take(r, "maintenance").and_then(|field| pages::maintenance(r, &field));
+    policy.buffering = s.take(r, "buffering").and_then(|field| buffering::resolve(r, &field)).unwrap_or_default();
     s.not_yet(
         r,
         &[
-            ("buffering", "buffering"),
             ("retry", "retry rules per route; those of the cluster hold"),
             ("per_try_timeout", "adaptive timeouts per route"),
         ],
