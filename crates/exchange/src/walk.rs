@@ -177,9 +177,10 @@ impl Exchange {
             (State::Gathering, Input::DeadlineReached) => self.answer(Answer::of(Reason::Deadline)),
             (State::Gathering, Input::ClientGone) => self.answer(Answer::of(Reason::ClientGone)),
             // No attempt runs that could have got so far.
-            (State::Gathering, Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. }) => {
-                Step::Gather
-            }
+            (
+                State::Gathering,
+                Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. },
+            ) => Step::Gather,
             (State::Attempting(running), Input::Gathered) => Step::Connect(running.attempt),
             (State::Attempting(running), Input::ResponseHead { status, retry_after, body_replayable }) => {
                 let end = head(status, retry_after);

@@ -60,9 +60,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 progress = local.io.now();
             }
             let due = deadline.min(progress + idle);
-            timer.poll(context, due).map(|()| {
-                if due == deadline { Ok(Input::DeadlineReached) } else { Err(Fault::Stalled) }
-            })
+            timer.poll(context, due).map(
+                |()| {
+                    if due == deadline { Ok(Input::DeadlineReached) } else { Err(Fault::Stalled) }
+                },
+            )
         })
         .await
     }

@@ -63,9 +63,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 progress = local.io.now();
             }
             let due = deadline.min(progress + idle);
-            client.timer.poll(context, due).map(|()| {
-                if due == deadline { Ok(Input::DeadlineReached) } else { Err(ClientFault::Stalled) }
-            })
+            client
+                .timer
+                .poll(context, due)
+                .map(|()| if due == deadline { Ok(Input::DeadlineReached) } else { Err(ClientFault::Stalled) })
         })
         .await
     }
