@@ -2,6 +2,7 @@
 //! one file per promise.
 
 pub mod binaries;
+pub mod clients;
 pub mod control;
 pub mod generations;
 pub mod load;

@@ -1,4 +1,4 @@
-//! The project's own tools: `cargo xtask tidy | test | bench | setup`.
+//! The project's own tools: `cargo xtask tidy | test | bench | fuzz | setup`.
 //!
 //! `test` is the one test command, for people and for CI alike: it installs what is missing, builds once, and runs every
 //! check and every test. See docs/testing.md and docs/performance.md.
@@ -6,6 +6,8 @@
 
 mod bench;
 mod counts;
+mod fuzz;
+mod python;
 mod run;
 mod setup;
 mod test;
@@ -34,7 +36,10 @@ fn dispatch() -> Result<ExitCode> {
         ("tidy", []) => tidy::tidy(),
         ("test", []) => test::test(),
         ("setup", []) => setup::setup(setup::Purpose::All),
+        ("fuzz", options) => fuzz::fuzz(options),
         ("bench", options) => bench::bench(options),
-        (_, _) => bail!("usage: cargo xtask tidy | test | setup | bench [options, see docs/performance.md]"),
+        (_, _) => {
+            bail!("usage: cargo xtask tidy | test | setup | fuzz [seconds] | bench [options, see docs/performance.md]")
+        }
     }
 }

@@ -4,12 +4,13 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
+use crate::python;
 use crate::run::{exists, run};
 
 /// What is to be prepared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Real routing in network namespaces.
+    /// Real routing in network namespaces, and clients that others wrote.
     Tests,
     /// Peers to compare with.
     Benches,
@@ -24,10 +25,15 @@ struct Tool {
     purpose: Purpose,
 }
 
-const TOOLS: [Tool; 10] = [
+const TOOLS: &[Tool] = &[
     Tool { program: "ip", package: "iproute2", purpose: Purpose::Tests },
     Tool { program: "bird", package: "bird2", purpose: Purpose::Tests },
     Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Tests },
+    Tool { program: "curl", package: "curl", purpose: Purpose::Tests },
+    Tool { program: "nghttp", package: "nghttp2-client", purpose: Purpose::Tests },
+    Tool { program: "wrk", package: "wrk", purpose: Purpose::Tests },
+    Tool { program: "chromium", package: "chromium", purpose: Purpose::Tests },
+    Tool { program: "python3", package: "python3", purpose: Purpose::Tests },
     Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Benches },
     Tool { program: "haproxy", package: "haproxy", purpose: Purpose::Benches },
     Tool { program: "caddy", package: "caddy", purpose: Purpose::Benches },
@@ -39,30 +45,42 @@ const TOOLS: [Tool; 10] = [
 
 /// Installs what is missing with apt when we may, else says what to install.
 pub(crate) fn setup(purpose: Purpose) -> Result<ExitCode> {
-    let missing = missing(purpose);
-    if missing.is_empty() {
+    let has_tools = install(&missing(purpose))?;
+    let has_packages = purpose == Purpose::Benches || !exists("python3") || python::prepare()?;
+    if has_tools && has_packages {
         println!("setup: everything is here");
-        return Ok(ExitCode::SUCCESS);
     }
-    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    Ok(if has_tools && has_packages { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether they are there now.
+fn install(packages: &[&str]) -> Result<bool> {
+    if packages.is_empty() {
+        return Ok(true);
+    }
     if !exists("apt-get") || !is_root() {
         println!("setup: missing are {}; install them as root", packages.join(" "));
-        return Ok(ExitCode::FAILURE);
+        return Ok(false);
     }
     let mut update = Command::new("apt-get");
     update.args(["-qq", "update"]);
     run(update)?;
     let mut install = Command::new("apt-get");
-    install.args(["-qq", "-y", "--no-install-recommends", "install"]).args(&packages);
+    install.args(["-qq", "-y", "--no-install-recommends", "install"]).args(packages);
     // A fresh daemon must not start serving on this machine.
     install.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
-    let installed = run(install)?;
-    Ok(if installed.is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(run(install)?.is_ok)
 }
 
-fn missing(purpose: Purpose) -> Vec<&'static Tool> {
+/// The Debian packages that bring what is missing.
+fn missing(purpose: Purpose) -> Vec<&'static str> {
     let is_wanted = |tool: &&Tool| purpose == Purpose::All || tool.purpose == purpose;
-    TOOLS.iter().filter(is_wanted).filter(|tool| !exists(tool.program)).collect()
+    let missing = TOOLS.iter().filter(is_wanted).filter(|tool| !exists(tool.program));
+    let mut packages: Vec<_> = missing.map(|tool| tool.package).collect();
+    if purpose != Purpose::Benches && !python::can_prepare() {
+        packages.push("python3-venv");
+    }
+    packages
 }
 
 fn is_root() -> bool {
