@@ -3,6 +3,7 @@
 use exchange::snapshot::{ClusterView, DestinationView, RouteView};
 use exchange::{Exchange, Snapshot};
 use http1::changed::{Ends, NewTarget, RequestChanges, ResponseChanges};
+use http1::proxy_header::OnBehalf;
 use http1::request::Request;
 use model::cluster::UpstreamHost;
 use model::config::RequestId;
@@ -64,6 +65,15 @@ pub(crate) fn of_reply<'a>(
             Reply { body: Some(&page.body), content_type: &page.content_type, ..reply }
         }
         Some(_) | None => reply,
+    }
+}
+
+/// What `Forwarded` may tell of the client's connection, or of the one that its PROXY header names. `random` is drawn for
+/// this request alone.
+pub(crate) fn ends(on_behalf: OnBehalf, random: u64) -> Ends {
+    match on_behalf {
+        OnBehalf::Ourselves => Ends { random, ..Ends::default() },
+        OnBehalf::Client { client, server } => Ends { peer_port: Some(client.port()), local: Some(server), random },
     }
 }
 

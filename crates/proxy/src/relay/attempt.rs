@@ -6,7 +6,6 @@ use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
-use http1::changed::Ends;
 use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
 use model::address::Scheme;
@@ -165,9 +164,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     fn prepare(&mut self, side: &mut impl DestinationSide, destination: &DestinationView, cluster: &ClusterView) {
         let request = self.work.request.view(&self.work.head);
         let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
-        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || Ends {
-            random: self.local.ids.bits(),
-            ..Ends::default()
+        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || {
+            changes::ends(self.peer.on_behalf, self.local.ids.bits())
         });
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,

@@ -2,9 +2,8 @@
 
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
-use http1::changed::Ends;
 use http1::forward::{Expectation, RequestRewrite};
-use io::{Io, Stream};
+use io::Io;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use upstream::Resolve;
@@ -15,7 +14,6 @@ use crate::await_head::{Awaited, Bounds, Wires, await_head};
 use crate::changes;
 use crate::client_address;
 use crate::leg::{self, Leg, NoLeg, Origin};
-use crate::local::address_of;
 use crate::upload::{Moved, Wish};
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
@@ -78,7 +76,9 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         self.upload.take_ahead(&mut self.work.window, &mut self.client.input)?;
         let request = self.work.request.view(&self.work.head);
         let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
-        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || self.ends());
+        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || {
+            changes::ends(self.client.on_behalf(), self.local.ids.bits())
+        });
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,
             host,
@@ -97,16 +97,6 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         http1::forward::request(&mut self.work.out, &request, &rewrite);
         self.upload.rewind(&self.work.window, &mut self.work.out);
         Ok(())
-    }
-
-    /// What `Forwarded` may tell of the client's connection. Behind a PROXY header its ports are not the client's.
-    fn ends(&self) -> Ends {
-        let peer = self.client.stream.peer_addr().ok().filter(|peer| address_of(*peer) == self.client.address);
-        Ends {
-            peer_port: peer.map(|peer| peer.port()),
-            local: self.client.stream.local_addr().ok(),
-            random: self.local.ids.bits(),
-        }
     }
 
     async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView, started: Timestamp) -> Awaited {
