@@ -1,4 +1,4 @@
-//! Where a redirect leads: a text in which `{host}`, `{path}` and `{query}` stand for the request's.
+//! Where a redirect leads: a text in which `{scheme}`, `{host}`, `{path}` and `{query}` stand for the request's.
 //!
 //! What is filled in has been judged already: the host is a host, the path passed [`route::path::check`], neither holds
 //! a blank or a control. A path that begins with two slashes would name another host where nothing stands before it, so
@@ -17,6 +17,7 @@ pub struct RedirectView {
 #[derive(Debug)]
 enum Part {
     Text(Arc<str>),
+    Scheme,
     Host,
     Path,
     Query,
@@ -28,7 +29,8 @@ impl RedirectView {
         let mut parts = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            let places = [("{host}", Part::Host), ("{path}", Part::Path), ("{query}", Part::Query)];
+            let places =
+                [("{scheme}", Part::Scheme), ("{host}", Part::Host), ("{path}", Part::Path), ("{query}", Part::Query)];
             if let Some((name, part)) = places.into_iter().find(|(name, _)| rest.starts_with(name)) {
                 parts.push(part);
                 rest = rest.get(name.len()..).unwrap_or_default();
@@ -51,6 +53,7 @@ impl RedirectView {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
+                Part::Scheme => out.push_str(facts.scheme.as_str()),
                 Part::Host if facts.host.is_empty() => return None,
                 Part::Host => out.push_str(facts.host),
                 Part::Path if facts.path == "*" => {}
@@ -74,6 +77,7 @@ impl RedirectView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::address::Scheme;
     use model::request::{BodyFacts, Method, NoFields};
 
     #[test]
@@ -82,6 +86,7 @@ mod tests {
             let facts = RequestFacts {
                 method: Method::Get,
                 method_name: "GET",
+                scheme: Scheme::Https,
                 host,
                 port: 80,
                 path,
@@ -97,6 +102,7 @@ mod tests {
         assert_eq!(fill(https, "a.test", "/x%20y", Some("q=1")).as_deref(), Some("https://a.test/x%20y?q=1"));
         assert_eq!(fill(https, "[::1]", "//x", None).as_deref(), Some("https://[::1]//x"));
         assert_eq!(fill(https, "", "/", None), None);
+        assert_eq!(fill("{scheme}://www.{host}{path}", "a.test", "/x", None).as_deref(), Some("https://www.a.test/x"));
         assert_eq!(fill("/new{path}", "", "/x", None).as_deref(), Some("/new/x"));
         assert_eq!(fill("{path}", "", "//evil.test/", Some("")).as_deref(), Some("/evil.test/"));
         assert_eq!(fill("/plain", "", "/x", None).as_deref(), Some("/plain"));

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::address::Scheme;
+
 /// Request methods that the rules tell apart; all others are [`Method::Other`] and treated as unsafe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -107,6 +109,8 @@ pub struct RequestFacts<'a> {
     pub method: Method,
     /// The method's bytes, for rules that name others.
     pub method_name: &'a str,
+    /// What the client's connection speaks: `https` at a listener with TLS.
+    pub scheme: Scheme,
     /// Host without port, lower case when ASCII; empty when HTTP/1.0 sent none.
     pub host: &'a str,
     /// The port the client asked for: the one beside `host`, else the scheme's own (80, 443).

@@ -169,7 +169,7 @@ pub enum RouteAction {
     },
     /// Sent elsewhere.
     Redirect {
-        /// Value of Location; `{host}`, `{path}` and `{query}` (with its `?`) stand for the request's.
+        /// Value of Location; `{scheme}`, `{host}`, `{path}` and `{query}` (with its `?`) stand for the request's.
         to: String,
         /// 301, 302, 303, 307 or 308.
         status: u16,

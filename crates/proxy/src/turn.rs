@@ -117,6 +117,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         &RequestFacts {
             method: request.method(),
             method_name: request.method_name(),
+            scheme: client.scheme(),
             host: request.host(),
             port: request.port().unwrap_or_else(|| client.scheme().default_port()),
             path: request.path(),

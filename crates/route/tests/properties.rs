@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use model::address::Scheme;
 use model::id::{RouteId, RouteIndex};
 use model::pattern::{PathPattern, Segment};
 use model::request::{BodyFacts, Method, NoFields, RequestFacts};
@@ -14,6 +15,7 @@ fn facts<'a>(method: &'a str, host: &'a str, port: u16, path: &'a str, query: Op
     RequestFacts {
         method: Method::from_bytes(method.as_bytes()),
         method_name: method,
+        scheme: Scheme::Http,
         host,
         port,
         path,

@@ -12,7 +12,7 @@ use exchange::limit::{Buckets, ClientKey, InFlight, Pace, Rule};
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
 use exchange::step::Cost;
 use exchange::{Exchange, Input, Shared, Step, Worker};
-use model::address::Url;
+use model::address::{Scheme, Url};
 use model::available::{AvailablePolicy, Because};
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
@@ -235,6 +235,7 @@ impl<'a> Request<'a> {
         RequestFacts {
             method: Method::from_bytes(self.method.as_bytes()),
             method_name: self.method,
+            scheme: Scheme::Http,
             host: "h",
             port: 80,
             path: self.path,

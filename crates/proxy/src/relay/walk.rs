@@ -94,6 +94,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
         &RequestFacts {
             method: request.method(),
             method_name: request.method_name(),
+            scheme: peer.scheme,
             host: request.host(),
             port: request.port().unwrap_or_else(|| peer.scheme.default_port()),
             path: request.path(),

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use model::address::Scheme;
 use model::request::{BodyFacts, Method, NoFields};
 use model::transform::PathText;
 
@@ -12,6 +13,7 @@ fn facts<'a>(path: &'a str, query: Option<&'a str>) -> RequestFacts<'a> {
     RequestFacts {
         method: Method::Put,
         method_name: "PUT",
+        scheme: Scheme::Http,
         host: "h",
         port: 80,
         path,

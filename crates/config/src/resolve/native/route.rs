@@ -168,7 +168,7 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
     let to = match s.take(r, "to") {
         Some(to) => match to.text(r) {
             Some(text) if !has_known_places(text) => {
-                to.refuse(r, format!("`{text}` has an unknown place"), "expected {host}, {path} and {query}");
+                to.refuse(r, format!("`{text}` has an unknown place"), "expected {scheme}, {host}, {path} and {query}");
                 None
             }
             Some(text) if matching::is_header_value(text) => Some(text.to_owned()),
@@ -199,7 +199,8 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
 
 /// Whether all braces are around the places that a redirect fills.
 fn has_known_places(text: &str) -> bool {
-    let rest = ["{host}", "{path}", "{query}"].iter().fold(text.to_owned(), |rest, place| rest.replace(place, " "));
+    let places = ["{scheme}", "{host}", "{path}", "{query}"];
+    let rest = places.iter().fold(text.to_owned(), |rest, place| rest.replace(place, " "));
     !rest.contains(['{', '}'])
 }
 
