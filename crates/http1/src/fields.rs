@@ -216,23 +216,21 @@ impl Section {
             }
             // What is full and still not complete cannot become complete within the limit.
             let partial = || if bytes.len() - start >= limits.bytes { Err(FieldError::TooLarge) } else { Ok(None) };
-            match line {
-                [] | [b'\r'] => return partial(),
-                [b'\r', b'\n', ..] => {
-                    let end = at + 2;
-                    return if end - start > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) };
-                }
-                [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
-                [b' ' | b'\t', ..] => return Err(FieldError::Folded),
-                [_, ..] => {}
-            }
             let colon = end_of_name(line);
-            let (name, after) = line.split_at(colon);
-            let after = match after {
-                [] => return partial(),
-                [b':', after @ ..] if colon > 0 => after,
-                [b' ' | b'\t', ..] => return Err(FieldError::BlankBeforeColon),
-                [_, ..] => return Err(FieldError::Name),
+            let after = match line.get(colon..) {
+                Some([b':', after @ ..]) if colon > 0 => after,
+                // No name begins with any of these, so that lines with a name are not asked for them.
+                _ => match line {
+                    [] | [b'\r'] => return partial(),
+                    [b'\r', b'\n', ..] => {
+                        let end = at + 2;
+                        return if end - start > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) };
+                    }
+                    [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
+                    [b' ' | b'\t', ..] => return Err(FieldError::Folded),
+                    [_, ..] if colon == line.len() => return partial(),
+                    [_, ..] => return Err(no_colon(line.get(colon).copied())),
+                },
             };
             let Some(length) = end_of_value(after) else { return partial() };
             let (raw, end) = after.split_at(length);
@@ -247,7 +245,7 @@ impl Section {
             }
             let (before, value, form) = trim(raw);
             let value_at = at + colon + 1 + before;
-            let known = Known::of(name);
+            let known = Known::of(line.get(..colon).unwrap_or_default());
             self.seen |= known.bit();
             self.fields.push(Field {
                 name: Span::new(at, at + colon),
@@ -287,16 +285,31 @@ impl Section {
     }
 }
 
-/// Bytes of blank before a value, the length of the value without blanks around it, and how it is spelled.
-fn trim(raw: &[u8]) -> (usize, usize, Form) {
-    let is_blank = |byte: &u8| *byte == b' ' || *byte == b'\t';
-    if let [b' ', value @ ..] = raw
-        && let (Some(first), Some(last)) = (value.first(), value.last())
-        && !is_blank(first)
-        && !is_blank(last)
-    {
-        return (1, value.len(), Form::Usual);
+/// What is wrong with a line whose name ends with another byte than a colon.
+fn no_colon(end: Option<u8>) -> FieldError {
+    match end {
+        Some(b' ' | b'\t') => FieldError::BlankBeforeColon,
+        Some(_) | None => FieldError::Name,
     }
+}
+
+/// Bytes of blank before a value, the length of the value without blanks around it, and how it is spelled. `raw` holds no
+/// control but tabs.
+#[inline(always)]
+fn trim(raw: &[u8]) -> (usize, usize, Form) {
+    // Of bytes that may stand in a value only blank and tab are not beyond the blank.
+    if let [b' ', first, .., last] | [b' ', first @ last] = raw
+        && *first > b' '
+        && *last > b' '
+    {
+        return (1, raw.len() - 1, Form::Usual);
+    }
+    trim_all(raw)
+}
+
+#[cold]
+fn trim_all(raw: &[u8]) -> (usize, usize, Form) {
+    let is_blank = |byte: &u8| *byte == b' ' || *byte == b'\t';
     let before = raw.iter().take_while(|byte| is_blank(byte)).count();
     let behind = raw.iter().rev().take_while(|byte| is_blank(byte)).count();
     (before, raw.len().saturating_sub(before + behind), Form::Other)

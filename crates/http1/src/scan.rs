@@ -7,11 +7,13 @@
 use crate::syntax::{is_host, is_target, is_token, is_value};
 
 /// The first byte that may not stand in a field name; the length when all may.
+#[inline(always)]
 pub(crate) fn end_of_name(bytes: &[u8]) -> usize {
     position(bytes, may_end_name, |byte| !is_token(byte)).unwrap_or(bytes.len())
 }
 
 /// The first byte that may not stand in a field value.
+#[inline(always)]
 pub(crate) fn end_of_value(bytes: &[u8]) -> Option<usize> {
     position(bytes, controls, |byte| !is_value(byte))
 }
@@ -67,15 +69,17 @@ fn may_end_name(word: u64) -> u64 {
     // With the highest bit out of the way no byte carries into its neighbour.
     let low = word & every(0x7f);
     let folded = low | every(0x20);
-    let letters = (folded + every(0x80 - b'a')) & !(folded + every(0x7f - b'z'));
+    // What is beyond `z` is beyond `a`, too, so that the two sums differ in the highest bit for letters alone.
+    let letters = (folded + every(0x80 - b'a')) ^ (folded + every(0x7f - b'z'));
     let others = (low ^ every(b'-')) + every(0x7f);
     (!letters & others | word) & every(0x80)
 }
 
-/// Bytes below 0x20, and 0x7f. Only above a true one may there be false alarms.
+/// Bytes below 0x20, and 0x7f: no false alarm but tabs.
 fn controls(word: u64) -> u64 {
-    let below = word.wrapping_sub(every(0x20)) & !word & every(0x80);
-    below | zeros(word ^ every(0x7f))
+    let low = word & every(0x7f);
+    // The first sum has the highest bit for all from 0x20 on, the second for 0x7f alone.
+    (!(low + every(0x80 - b' ')) | (low + every(1))) & !word & every(0x80)
 }
 
 /// Bytes that are zero. Only above a true one may there be false alarms.
