@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     if head.parse(bytes, &HeadLimits::RESPONSE, RequestKind::Other) != Ok(Parsed::Complete) {
         return;
     }
-    let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookie: None, date: "" };
+    let rewrite = ResponseRewrite { version: Version::Http11, persistence: Persistence::KeepAlive, cookies: &[], date: "", changes: None };
     let mut out = Vec::new();
     forward::response(&mut out, &head.view(bytes), &rewrite);
     let wide = HeadLimits { line: 9000, bytes: 140_000, fields: 300 };

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import queue
 import sys
 import tempfile
@@ -79,8 +80,6 @@ def die():
         for message in rpc:
             got.append(message.decode())
             if len(got) == 2:
-                import os
-
                 os.unlink(name)
         return {}
 

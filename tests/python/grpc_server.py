@@ -5,6 +5,7 @@
 
 import os
 import sys
+import time
 from concurrent import futures
 
 import grpc
@@ -42,6 +43,7 @@ def die(request, context):
     while os.path.exists(request.decode()):
         if not context.is_active():
             return
+        time.sleep(0.01)
     os._exit(1)
 
 

@@ -39,6 +39,14 @@ pub(crate) fn test() -> Result<ExitCode> {
         run(cargo(&["build", "--workspace", "--all-targets", "--locked", "--keep-going"])).map(|ran| ran.is_ok)
     });
 
+    // They stand outside of the workspace and would go stale unseen. libFuzzer is C++.
+    if exists("c++") {
+        report.check("fuzz targets", || {
+            let words = ["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "fuzz/target", "--locked"];
+            run(cargo(&words)).map(|ran| ran.is_ok)
+        });
+    }
+
     let skips = report.skips.clone();
     if exists("cargo-nextest") {
         report.tests("tests", || {

@@ -59,6 +59,31 @@ fn good_request() -> impl Strategy<Value = String> {
         })
 }
 
+/// The same for responses, which `almost_head` seldom makes whole.
+fn almost_response() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof!["HTTP/1\\.[01] [1-5][0-9]{2} [ -~]{0,8}\r\n", "HTTP/1\\.1 [0-9]{1,4}\r\n"];
+    let field = prop_oneof![
+        Just("Content-Length: 5\r\n".to_owned()),
+        Just("Transfer-Encoding: chunked\r\n".to_owned()),
+        "[a-zA-Z-]{1,12}:[ -~\t]{0,20}\r\n",
+        "[ -~]{0,8}\r\n",
+    ];
+    (line, prop::collection::vec(field, 0..5))
+        .prop_map(|(line, fields)| format!("{line}{}\r\n", fields.concat()).into())
+}
+
+/// Parts of chunked bodies, mostly good ones.
+fn chunked_piece() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => (1usize..20).prop_map(|length| format!("{length:x}\r\n{}\r\n", "x".repeat(length))),
+        1 => Just("0\r\n\r\n".to_owned()),
+        1 => Just("0\r\nx-t: 1\r\n\r\n".to_owned()),
+        1 => "[0-9a-fA-F]{1,3}(;[a-z]{1,4}=[a-z]{1,4})?\r\n",
+        1 => "[ -~\r\n]{1,4}",
+    ];
+    piece.prop_map(String::into_bytes)
+}
+
 /// Feeds ever longer prefixes, as a connection does.
 fn parse_in_cuts(bytes: &[u8]) -> Result<Option<usize>, RequestError> {
     let mut head = RequestHead::default();
@@ -90,6 +115,44 @@ proptest! {
             // A limit may be noticed earlier than another fault, but a fault stays a fault.
             (Err(_), cut) => prop_assert!(cut.is_err()),
         }
+    }
+
+    #[test]
+    fn a_response_cut_anywhere_is_the_same_response(bytes in prop_oneof![almost_head(), almost_response()]) {
+        let mut head = ResponseHead::default();
+        let whole = head.parse(&bytes, &LIMITS, RequestKind::Other);
+        let mut again = ResponseHead::default();
+        let mut cuts = (0..=bytes.len()).map(|end| again.parse(&bytes[..end], &LIMITS, RequestKind::Other));
+        let cut = cuts.find(|verdict| *verdict != Ok(Parsed::Partial)).unwrap_or(Ok(Parsed::Partial));
+        match (whole, cut) {
+            (Ok(Parsed::Complete), cut) => {
+                prop_assert_eq!(cut, Ok(Parsed::Complete));
+                prop_assert_eq!((head.len(), head.status(), head.framing()), (again.len(), again.status(), again.framing()));
+            }
+            (Ok(Parsed::Partial), cut) => prop_assert_eq!(cut, Ok(Parsed::Partial)),
+            // A limit may be noticed earlier than another fault, but a fault stays a fault.
+            (Err(_), cut) => prop_assert!(cut.is_err()),
+        }
+    }
+
+    #[test]
+    fn a_chunked_body_good_or_bad_cut_anywhere_gets_the_same_verdict(
+        pieces in prop::collection::vec(chunked_piece(), 0..12),
+        cuts in prop::collection::vec(1usize..9, 1..20),
+    ) {
+        let bytes = pieces.concat();
+        let run = |steps: &[usize]| {
+            let mut body = Body::of_response(ResponseFraming::Chunked);
+            let (mut at, mut content, mut steps) = (0, 0, steps.iter().cycle());
+            while at < bytes.len() && !body.is_done() {
+                let until = at.saturating_add(*steps.next().unwrap()).min(bytes.len());
+                let Ok(advance) = body.advance(&bytes[at..until]) else { return None };
+                at += advance.taken;
+                content += advance.content;
+            }
+            Some((body.is_done(), at, content))
+        };
+        prop_assert_eq!(run(&[usize::MAX]), run(&cuts));
     }
 
     #[test]
