@@ -71,7 +71,10 @@ fuzz_target!(|bytes: &[u8]| {
             let found = view.fields().filter(|(_, found, _)| *found == name.as_str().as_bytes()).map(|(_, _, v)| v);
             assert!(values.iter().map(HeaderValue::as_bytes).eq(found));
         }
-        let again = read(&text, &mut RequestHead::default(), Scheme::HTTP).expect("what was judged good has a form");
-        assert_eq!(again.method(), &method);
+        match read(&text, &mut RequestHead::default(), Scheme::HTTP) {
+            Ok(again) => assert_eq!(again.method(), &method),
+            // A registered name may hold `%` (RFC 3986 3.2.2); the http crate has no form for it.
+            Err(fault) => assert!(view.authority().contains('%'), "{fault:?}"),
+        }
     }
 });
