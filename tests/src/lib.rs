@@ -13,3 +13,4 @@ pub mod odd;
 pub mod patient;
 pub mod probed;
 pub mod process;
+pub mod secured;

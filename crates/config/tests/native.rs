@@ -13,6 +13,7 @@ use model::page::PageStatus;
 use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::{Buffering, RouteAction, Sticky};
+use model::tls::{Alpn, ClientAuth, TlsVersion};
 use model::upstream::UpstreamHttp;
 
 fn text(text: &str) -> Loaded {
@@ -29,6 +30,14 @@ fn every_served_key_is_read() {
     assert_eq!(config.drain.lead, Duration::from_secs(3));
     assert_eq!(config.listeners[0].trusted_proxies.len(), 2);
     assert!(config.listeners[1].trusted_proxies.is_empty());
+    let tls = config.listeners[0].tls.as_ref().unwrap();
+    assert_eq!((tls.certificates.len(), tls.min_version), (2, TlsVersion::Tls13));
+    assert_eq!(tls.client_auth, ClientAuth::Optional("clients.pem".into()));
+    assert_eq!(tls.protocols, [Alpn::Http11, Alpn::Http2]);
+    assert_eq!(tls.ticket_keys.as_deref(), Some(std::path::Path::new("tickets.keys")));
+    assert_eq!(config.listeners[0].limits.tls_handshake, Duration::from_secs(5));
+    let entry = &config.listeners[0].entry;
+    assert_eq!((entry.access.allow.len(), entry.access.deny.len()), (2, 1));
     assert_eq!(
         config.routes.iter().map(|r| r.id.to_string()).collect::<Vec<_>>(),
         ["api", "hello", "old", "no", "some", "rest"]

@@ -11,7 +11,7 @@
 //! answer adds at once and takes away slowly, and an answer that says nothing (an error, silence, no records) changes
 //! nothing. RFC 2308 tells "no such name" from "no records".
 //!
-//! Many names are no storm: lookups start [`SPACING`] apart, at most [`MOST_AT_ONCE`] run, and lifetimes are spread.
+//! Many names are no storm: lookups start `SPACING` apart, at most `MOST_AT_ONCE` run, and lifetimes are spread.
 
 mod expand;
 mod name;

@@ -35,6 +35,8 @@ pub enum RequestError {
     Version,
     /// The target has none of the four forms (RFC 9112 3.2), or one that the method does not allow.
     Target,
+    /// An absolute target with `https:` where no TLS is spoken, or with `http:` where it is (RFC 9110 7.4).
+    TargetScheme,
     /// HTTP/1.1 without Host, or more than one Host (RFC 9112 3.2).
     HostCount,
     /// The authority of Host or target is empty, has user information or is no `host[:port]`.
@@ -90,6 +92,7 @@ impl RequestError {
             )
             | Self::RequestLine
             | Self::Target
+            | Self::TargetScheme
             | Self::HostCount
             | Self::Authority
             | Self::ContentLength
@@ -106,6 +109,7 @@ impl RequestError {
             Self::RequestLineTooLong => "request-line-too-long",
             Self::Version => "version",
             Self::Target => "target",
+            Self::TargetScheme => "target-scheme",
             Self::HostCount => "host-count",
             Self::Authority => "authority",
             Self::Connect => "connect",

@@ -3,7 +3,7 @@
 //!
 //! It is no part of HTTP, and stands here because it is one more thing that a connection's bytes are read for: bytes in,
 //! facts out. A header is bounded by [`MAX_BYTES`]; nothing is guessed, and what is not exactly one is refused as soon
-//! as that shows. What it says is believed or not by those who know the relay. [`write`] is the other way, in version 2.
+//! as that shows. What it says is believed or not by those who know the relay. [`write()`] is the other way, in version 2.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

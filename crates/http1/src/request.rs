@@ -7,6 +7,7 @@
 //! ```
 //! A head that parses is fit to be forwarded: its target, Host, framing and Connection have been judged.
 
+use model::address::Scheme;
 use model::request::{BodyFacts, Fields, Method};
 
 use crate::connection::{self, Persistence, Version};
@@ -291,6 +292,12 @@ impl<'a> Request<'a> {
     /// Port of the target, else of the Host field, when one was written.
     pub fn port(&self) -> Option<u16> {
         self.head.port
+    }
+
+    /// The scheme of a target in absolute form. A server refuses one that the connection does not speak
+    /// (RFC 9110 7.4).
+    pub fn scheme(&self) -> Option<Scheme> {
+        self.head.target.scheme
     }
 
     /// `host[:port]` as it came; empty when an HTTP/1.0 client sent none.

@@ -1,5 +1,6 @@
 //! The request target's four forms (RFC 9112 3.2) and the authority that Host or target carry (RFC 3986 3.2).
 
+use model::address::Scheme;
 use model::request::Method;
 
 use crate::error::RequestError;
@@ -9,6 +10,8 @@ use crate::scan::{find, is_all_host, is_all_target};
 /// Where the parts of a target lie in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
+    /// Of the absolute form.
+    pub scheme: Option<Scheme>,
     /// Of the absolute form; it then wins over Host (RFC 9112 3.2.2).
     pub authority: Option<Span>,
     /// Empty stands for `/` (or for `*` when `is_asterisk`).
@@ -31,17 +34,17 @@ pub(crate) fn parse(text: &[u8], method: Method) -> Result<Target, RequestError>
     }
 }
 
-/// A target with a scheme. https on a plain connection is not ours to answer for.
+/// A target with a scheme. Whether the connection is one for it only the caller knows.
 fn absolute(text: &[u8], method: Method) -> Result<Target, RequestError> {
-    let (scheme, rest) = text.split_at_checked(SCHEME.len()).ok_or(RequestError::Target)?;
-    if !scheme.eq_ignore_ascii_case(SCHEME) {
-        return Err(RequestError::Target);
-    }
+    let begins = |(word, _): &(&[u8], Scheme)| text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    let (word, scheme) = SCHEMES.into_iter().find(begins).ok_or(RequestError::Target)?;
+    let rest = text.get(word.len()..).unwrap_or_default();
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let (_, tail) = rest.split_at(end);
-    let at = SCHEME.len() + end;
+    let at = word.len() + end;
     let mut target = path_and_query(tail, at);
-    target.authority = Some(Span::new(SCHEME.len(), at));
+    target.scheme = Some(scheme);
+    target.authority = Some(Span::new(word.len(), at));
     target.is_asterisk = tail.is_empty() && method == Method::Options;
     Ok(target)
 }
@@ -50,7 +53,7 @@ fn path_and_query(text: &[u8], start: usize) -> Target {
     let mark = find(text, b'?');
     let path = Span::new(start, start + mark.unwrap_or(text.len()));
     let query = mark.map(|mark| Span::new(start + mark + 1, start + text.len()));
-    Target { authority: None, path, query, is_asterisk: false }
+    Target { scheme: None, authority: None, path, query, is_asterisk: false }
 }
 
 /// Splits `host[:port]`; refuses user information, an empty host, a port that is no number and anything else that is
@@ -85,7 +88,7 @@ pub(crate) fn authority(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestErro
     Ok((host, port))
 }
 
-const SCHEME: &[u8] = b"http://";
+const SCHEMES: [(&[u8], Scheme); 2] = [(b"http://", Scheme::Http), (b"https://", Scheme::Https)];
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use http1::error::RequestError;
 use http1::framing::RequestFraming;
 use http1::limits::HeadLimits;
 use http1::request::{Parsed, Request, RequestHead};
+use model::address::Scheme;
 
 const LIMITS: HeadLimits = HeadLimits { line: 8192, bytes: 32768, fields: 100 };
 
@@ -56,7 +57,7 @@ fn malformed_heads_are_refused_with_their_status() {
         ("9112 3.2 fragment", "GET /x#f HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("9112 3.2 backslash", "GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("9112 3.2 non-ASCII target", "GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-        ("9110 7.4 https on a plain connection", "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("9110 7.4 another scheme", "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("9110 4.2.4 user information", "GET http://u:p@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("9110 4.2.1 empty authority", "GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("9110 4.2.1 empty authority with a port", "GET http://:80/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
@@ -155,6 +156,22 @@ fn the_target_authority_wins_over_host() {
             );
         });
     }
+}
+
+#[test]
+fn an_absolute_target_names_its_scheme() {
+    for (target, scheme) in [
+        ("/https://a/", None),
+        ("http://a.test/x", Some(Scheme::Http)),
+        ("https://a.test/x", Some(Scheme::Https)),
+        ("HTTPS://a.test:8443?q", Some(Scheme::Https)),
+    ] {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        assert_eq!(read(&head, |request| request.scheme()), scheme, "{target}");
+    }
+    let head = "GET https://a.test:8443?q HTTP/1.1\r\nHost: b.test\r\n\r\n";
+    let parts = |r: &Request<'_>| (r.authority().to_owned(), r.path().to_owned(), r.query().map(str::to_owned));
+    assert_eq!(read(head, |request| parts(&request)), ("a.test:8443".to_owned(), "/".to_owned(), Some("q".to_owned())));
 }
 
 #[test]

@@ -86,12 +86,13 @@ impl<I: Io> Client<I> {
         is_closing: impl Fn() -> bool,
     ) -> Head {
         let mut due = patience.idle_until;
+        let scheme = self.scheme();
         let mut work: Option<Box<Workspace>> = None;
         if !self.input.is_empty() {
             let held = work.insert(local.workspace());
             std::mem::swap(&mut held.head, &mut self.input);
             due = local.io.now() + patience.head;
-            if let Some(verdict) = parse(held, &mut self.input, limits) {
+            if let Some(verdict) = parse(held, &mut self.input, limits, scheme) {
                 return finish(work, verdict);
             }
         }
@@ -107,7 +108,7 @@ impl<I: Io> Client<I> {
                         // No line can have ended without a line end; parsing again would only cost.
                         let has_line =
                             bytes.last() == Some(&b'\n') || bytes.contains(&b'\n') || held.head.len() > limits.line;
-                        if has_line && let Some(verdict) = parse(held, &mut self.input, limits) {
+                        if has_line && let Some(verdict) = parse(held, &mut self.input, limits, scheme) {
                             return Poll::Ready(Some(verdict));
                         }
                         if is_first {
@@ -261,9 +262,12 @@ enum Verdict {
 }
 
 /// Parses; what lies behind the head goes to `rest`.
-fn parse(work: &mut Workspace, rest: &mut Vec<u8>, limits: &HeadLimits) -> Option<Verdict> {
+fn parse(work: &mut Workspace, rest: &mut Vec<u8>, limits: &HeadLimits, scheme: Scheme) -> Option<Verdict> {
     match work.request.parse(&work.head, limits) {
         Ok(Parsed::Partial) => None,
+        Ok(Parsed::Complete) if work.request.view(&work.head).scheme().is_some_and(|named| named != scheme) => {
+            Some(Verdict::Refused(RequestError::TargetScheme))
+        }
         Ok(Parsed::Complete) => {
             let end = work.request.len();
             rest.clear();

@@ -137,6 +137,29 @@ fn destinations_learn_that_the_client_came_by_tls() {
     assert_eq!(seen.values("x-forwarded-proto"), ["https"]);
 }
 
+#[test]
+fn an_absolute_target_must_have_the_scheme_that_is_spoken() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files])).start();
+    let mut client = Client::connect_tls(proxy.addr, "a.test", &Offer::new(&authority).config());
+    for target in ["https://a.test/x", "HTTPS://a.test:443/x"] {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: other.test\r\n\r\n"));
+        assert_eq!(client.response().status(), 200, "{target}");
+        let seen = destination.requests().pop().unwrap().message;
+        assert_eq!(seen.target(), "/x");
+        let authority = target.split('/').nth(2).unwrap();
+        assert_eq!(seen.values("x-forwarded-host"), [authority]);
+    }
+    let served = destination.requests().len();
+    client.send("GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    let answer = client.response();
+    assert_eq!(answer.status(), 400);
+    assert!(answer.value("proxy-status").unwrap().contains("target-scheme"), "{answer:?}");
+    assert_eq!(destination.requests().len(), served);
+}
+
 /// The settings of a listener are honoured, before and after a reload.
 #[test]
 fn a_listener_that_demands_a_certificate_and_tls_1_3_refuses_everyone_else() {

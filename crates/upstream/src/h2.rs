@@ -5,9 +5,9 @@
 //!        open()                                   ├─ Connection      (spawn_local)    counts bytes
 //!          └── Place ── send(request) ──> Call    └─ at most one being made
 //! ```
-//! [`connections`] finds a connection with room or makes one; [`connection`] is one of them, its task and what is known of
-//! it; [`call`] is one stream: a request out, a response in; [`failure`] says what an error means for the request;
-//! [`watched`] counts what comes in, which tells a slow connection from a dead one.
+//! [`connections`] finds a connection with room or makes one; `connection` is one of them, its task and what is known of
+//! it; `call` is one stream: a request out, a response in; `failure` says what an error means for the request;
+//! `watched` counts what comes in, which tells a slow connection from a dead one.
 //!
 //! Limits, all per connection: [`STREAMS`] streams at once, or fewer when the destination says so; [`STREAM_WINDOW`]
 //! bytes of each response ahead of its client, and room for all streams to use theirs ([`CONNECTION_WINDOW`]), so that a
