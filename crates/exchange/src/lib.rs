@@ -5,7 +5,8 @@
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
 //! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`access`] (who may come), [`limit`] (how often),
-//! [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`reason`].
+//! [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`grpc`],
+//! [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;
@@ -26,6 +27,8 @@ pub mod redirect;
 pub mod transform;
 
 mod pick;
+
+pub mod grpc;
 
 pub mod reason;
 

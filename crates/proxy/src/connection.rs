@@ -23,7 +23,7 @@ use crate::listener::{ListenerCell, View};
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
 use crate::relay::Peer;
-use crate::respond::{Recipient, Reply};
+use crate::respond::{self, Recipient, Reply};
 use crate::seats;
 use crate::tunnel;
 use crate::turn::After;
@@ -112,7 +112,9 @@ async fn refuse<I: Io, R: Resolve>(
     let now = local.io.now();
     let record = Record::begin(now, client.sent);
     let mut work = work.unwrap_or_else(|| local.workspace());
-    let to = Recipient { version: Version::Http11, persistence: Persistence::Close, kind: RequestKind::Other };
+    let (version, persistence, kind) = (Version::Http11, Persistence::Close, RequestKind::Other);
+    // Without a head nobody knows.
+    let to = Recipient { version, persistence, kind, speaks: respond::Speaks::Http };
     work.back.clear();
     let reply = Reply::of_client_fault(status, details);
     local.date.with(now, |date| reply.write(&mut work.back, to, date));

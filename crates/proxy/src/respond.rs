@@ -1,9 +1,11 @@
-//! Answers of our own: synthetic ones with their reason, and those that a route gives.
+//! Answers of our own: synthetic ones with their reason, and those that a route gives. Failures are told to clients of
+//! gRPC in their own words.
 
-use exchange::Answer;
+use exchange::{Answer, grpc};
 use http1::connection::{Persistence, Version};
 use http1::forward::{phrase, write_connection, write_field, write_length, write_status_line};
 use http1::response::RequestKind;
+use model::request::Fields;
 
 /// An answer of our own, with nothing left to decide.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,23 @@ pub(crate) struct Recipient {
     pub(crate) version: Version,
     pub(crate) persistence: Persistence,
     pub(crate) kind: RequestKind,
+    pub(crate) speaks: Speaks,
+}
+
+/// In which words a failure is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// By the status, and a body for people.
+    Http,
+    /// By a gRPC status under a 200, and nothing else.
+    Grpc,
+}
+
+impl Speaks {
+    /// What the client of a request with these fields speaks.
+    pub(crate) fn of(fields: &impl Fields) -> Self {
+        if grpc::is_call(fields) { Self::Grpc } else { Self::Http }
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -81,11 +100,13 @@ impl<'a> Reply<'a> {
 
     /// Appends the whole answer; `date` is the value of its `Date`.
     pub(crate) fn write(&self, out: &mut Vec<u8>, to: Recipient, date: &str) {
+        if let (Some(error), Speaks::Grpc) = (self.error, to.speaks) {
+            return self.write_for_grpc(out, error, to, date);
+        }
         write_status_line(out, self.status, b"");
         write_field(out, b"Date", date.as_bytes());
         if let Some(error) = self.error {
-            let text = format!("lazaret; error={error}; details=\"{}\"", self.details);
-            write_field(out, b"Proxy-Status", text.as_bytes());
+            self.write_proxy_status(out, error);
         }
         if let Some(location) = self.location {
             write_field(out, b"Location", location.as_bytes());
@@ -122,6 +143,40 @@ impl<'a> Reply<'a> {
             out.extend_from_slice(body.as_bytes());
         }
     }
+
+    /// A head alone: gRPC's Trailers-Only.
+    fn write_for_grpc(&self, out: &mut Vec<u8>, error: &str, to: Recipient, date: &str) {
+        write_status_line(out, 200, b"");
+        write_field(out, b"Date", date.as_bytes());
+        self.write_proxy_status(out, error);
+        if let Some((name, value)) = self.id {
+            write_field(out, name.as_bytes(), value.as_bytes());
+        }
+        write_field(out, b"Content-Type", b"application/grpc");
+        let code = grpc::Code::of(self.status, self.details);
+        write_field(out, b"Grpc-Status", code.number().to_string().as_bytes());
+        write_field(out, b"Grpc-Message", percent_encoded(self.details).as_bytes());
+        write_length(out, 0);
+        write_connection(out, to.version, to.persistence);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn write_proxy_status(&self, out: &mut Vec<u8>, error: &str) {
+        let text = format!("lazaret; error={error}; details=\"{}\"", self.details);
+        write_field(out, b"Proxy-Status", text.as_bytes());
+    }
+}
+
+/// As `grpc-message` has it: `%` and what is not visible ASCII or a blank.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -132,7 +187,8 @@ mod tests {
 
     fn written(reply: &Reply<'_>, kind: RequestKind) -> String {
         let mut out = Vec::new();
-        reply.write(&mut out, Recipient { version: Version::Http11, persistence: Persistence::Close, kind }, "now");
+        let (version, persistence, speaks) = (Version::Http11, Persistence::Close, Speaks::Http);
+        reply.write(&mut out, Recipient { version, persistence, kind, speaks }, "now");
         String::from_utf8_lossy(&out).into_owned()
     }
 
@@ -144,6 +200,22 @@ mod tests {
             Content-Type: text/plain; charset=utf-8\r\nContent-Length: 28\r\nConnection: close\r\n\r\n";
         assert_eq!(written(&reply, RequestKind::Head), expected);
         assert_eq!(written(&reply, RequestKind::Other), format!("{expected}400 Bad Request: host-count\n"));
+    }
+
+    #[test]
+    fn a_grpc_client_gets_a_head_alone_with_the_code_of_the_reason() {
+        let (version, persistence, kind) = (Version::Http11, Persistence::KeepAlive, RequestKind::Other);
+        let to = Recipient { version, persistence, kind, speaks: Speaks::Grpc };
+        let mut out = Vec::new();
+        let page = Some("<h1>sorry</h1>");
+        Reply { body: page, ..Reply::of_answer(&Answer::of(exchange::Reason::NoneAvailable)) }
+            .write(&mut out, to, "now");
+        let expected = "HTTP/1.1 200 OK\r\nDate: now\r\n\
+            Proxy-Status: lazaret; error=destination_unavailable; details=\"none-available\"\r\n\
+            Content-Type: application/grpc\r\nGrpc-Status: 14\r\nGrpc-Message: none-available\r\n\
+            Content-Length: 0\r\n\r\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+        assert_eq!(percent_encoded("a %\u{e9}\n"), "a %25%C3%A9%0A");
     }
 
     #[test]

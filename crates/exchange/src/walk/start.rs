@@ -12,6 +12,7 @@ use route::Found;
 
 use super::{Exchange, State, Worker};
 use crate::buffering;
+use crate::grpc;
 use crate::pick::{self, Picked};
 use crate::reason::Reason;
 use crate::snapshot::{ActionView, ClusterView, Snapshot};
@@ -76,7 +77,11 @@ impl Exchange {
             self.rewritten = Some(Box::new(rewritten));
         }
         self.placement.cluster = Some(index);
-        self.deadline = patience(view.timeout, &cluster.retry).map(|patience| now + patience);
+        let patience = [patience(view.timeout, &cluster.retry), grpc::timeout(facts)].into_iter().flatten().min();
+        self.deadline = patience.map(|patience| now + patience);
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            return self.answer(Answer::of(Reason::Deadline));
+        }
         self.pin = pick::pin(cluster, facts.fields);
         if buffering::gathers(view.buffering, facts) {
             self.state = State::Gathering;
@@ -102,7 +107,7 @@ impl Exchange {
     }
 }
 
-/// How long the client waits in all.
+/// How long the configuration lets the client wait in all.
 fn patience(route: Option<Duration>, rules: &RetryRules) -> Option<Duration> {
     let client = rules.client_timeout.map(|timeout| {
         let kept = 100u32.saturating_sub(u32::from(rules.network_margin_percent));

@@ -6,6 +6,8 @@ use ::h2::RecvStream;
 use ::h2::ext::Protocol;
 use ::h2::server::SendResponse;
 use bytes::Bytes;
+use exchange::grpc;
+use http::header::CONTENT_TYPE;
 use http1::request::Parsed;
 use http2::request::Rest;
 use http2::websocket::{self, Key};
@@ -17,6 +19,7 @@ use super::side::StreamSide;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::relay;
+use crate::respond::Speaks;
 
 /// Serves a stream to its end.
 pub(super) async fn serve<I: Io, R: Resolve>(
@@ -30,6 +33,8 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     let (parts, body) = request.into_parts();
     let rest = if body.is_end_stream() { Rest::Nothing } else { Rest::Follows };
     let kind = StreamSide::kind_of(&parts.method);
+    let is_call = parts.headers.get_all(CONTENT_TYPE).iter().any(|value| grpc::is_content_type(value.as_bytes()));
+    let speaks = if is_call { Speaks::Grpc } else { Speaks::Http };
     let mut side = StreamSide::new(body, respond, kind);
     let mut work = local.workspace();
     let protocol = parts.extensions.get::<Protocol>();
@@ -44,7 +49,7 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     };
     match head.map_err(|error| (error.status(), error.as_str())).and_then(|()| judge(&mut work, &view)) {
         Ok(()) => relay::serve(&local, &mut side, peer, &mut work, &view).await,
-        Err((status, details)) => relay::refuse(&local, &mut side, peer, &view, status, details).await,
+        Err(refusal) => relay::refuse(&local, &mut side, peer, &view, speaks, refusal).await,
     }
     local.give_back(work);
     if side.is_cancelled() {

@@ -19,7 +19,7 @@ use crate::changes;
 use crate::listener::View;
 use crate::local::Local;
 use crate::record::{Outcome, Record, Told};
-use crate::respond::{Recipient, Reply};
+use crate::respond::{Recipient, Reply, Speaks};
 use crate::timer::Timer;
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
@@ -45,7 +45,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
 
     async fn send(&mut self, reply: Reply<'_>) {
         let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
-        let text = text(self.local, &reply, self.kind, self.now);
+        let speaks = Speaks::of(&self.work.request.view(&self.work.head));
+        let text = text(self.local, &reply, (self.kind, speaks), self.now);
         let (head, frames) = split(&text);
         let delivered = send_all(self.client, &mut self.timer, head, frames, self.now + SEND).await;
         self.now = self.local.io.now();
@@ -64,11 +65,11 @@ pub(crate) async fn refuse<I: Io, R, C: ClientSide>(
     client: &mut C,
     peer: &Peer,
     view: &View,
-    status: u16,
-    details: &'static str,
+    speaks: Speaks,
+    (status, details): (u16, &'static str),
 ) {
     let reply = Reply::of_client_fault(status, details);
-    alone(local, client, peer, view, None, &reply, RequestKind::Other).await;
+    alone(local, client, peer, view, None, &reply, (RequestKind::Other, speaks)).await;
 }
 
 /// Answers `GET /.lazaret/self`: to local peers with who we are, to others as if there were nothing.
@@ -83,7 +84,7 @@ pub(super) async fn self_check<I: Io, R, C: ClientSide>(
     let body = format!("{{\"instance\":\"{}\"}}\n", local.instance);
     let nothing = Answer::of(Reason::NoRoute);
     let reply = if peer.is_local { Reply::json(&body) } else { Reply::of_answer(&nothing) };
-    alone(local, client, peer, view, Some(request), &reply, kind).await;
+    alone(local, client, peer, view, Some(request), &reply, (kind, Speaks::Http)).await;
 }
 
 /// Answers a request that never comes to the machine.
@@ -94,10 +95,10 @@ async fn alone<I: Io, R, C: ClientSide>(
     view: &View,
     request: Option<Request<'_>>,
     reply: &Reply<'_>,
-    kind: RequestKind,
+    form: (RequestKind, Speaks),
 ) {
     let now = local.io.now();
-    let text = text(local, reply, kind, now);
+    let text = text(local, reply, form, now);
     let (head, frames) = split(&text);
     let mut timer = Timer::new(local.io.clone());
     let delivered = send_all(client, &mut timer, head, frames, now + SEND).await;
@@ -109,9 +110,10 @@ async fn alone<I: Io, R, C: ClientSide>(
 }
 
 /// The answer as an HTTP/1.1 client would get it.
-fn text<I: Io, R>(local: &Local<I, R>, reply: &Reply<'_>, kind: RequestKind, now: Timestamp) -> Vec<u8> {
+fn text<I: Io, R>(local: &Local<I, R>, reply: &Reply<'_>, form: (RequestKind, Speaks), now: Timestamp) -> Vec<u8> {
     let mut text = Vec::with_capacity(512);
-    let to = Recipient { version: Version::Http11, persistence: Persistence::KeepAlive, kind };
+    let (version, persistence, (kind, speaks)) = (Version::Http11, Persistence::KeepAlive, form);
+    let to = Recipient { version, persistence, kind, speaks };
     local.date.with(now, |date| reply.write(&mut text, to, date));
     text
 }

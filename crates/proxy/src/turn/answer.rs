@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
-use crate::respond::{Recipient, Reply};
+use crate::respond::{Recipient, Reply, Speaks};
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Sends what the machine answers; nothing when the client is gone.
@@ -48,7 +48,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             && !self.local.presence.is_draining()
             && !self.view.is_closed();
         let persistence = if is_kept { Persistence::KeepAlive } else { Persistence::Close };
-        let to = Recipient { version: self.facts.version, persistence, kind: self.facts.kind };
+        let speaks = Speaks::of(&self.work.request.view(&self.work.head));
+        let to = Recipient { version: self.facts.version, persistence, kind: self.facts.kind, speaks };
         let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
         self.local.date.with(self.now, |date| reply.write(&mut self.work.back, to, date));
         let is_sent = self.client.send(&self.work.back, self.now + SEND).await.is_ok();
@@ -71,7 +72,8 @@ pub(super) async fn self_check<I: Io, R>(
     let body = format!("{{\"instance\":\"{}\"}}\n", local.instance);
     let nothing = Answer::of(Reason::NoRoute);
     let reply = if client.is_local() { Reply::json(&body) } else { Reply::of_answer(&nothing) };
-    let to = Recipient { version: facts.version, persistence: facts.persistence, kind: facts.kind };
+    let (version, persistence, kind, speaks) = (facts.version, facts.persistence, facts.kind, Speaks::Http);
+    let to = Recipient { version, persistence, kind, speaks };
     local.date.with(now, |date| reply.write(&mut work.back, to, date));
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status: reply.status, reason: reply.details, bytes_in: 0 };
