@@ -83,6 +83,10 @@ fn a_head_that_is_too_large_is_told_apart_from_garbage() {
         let error = ResponseHead::default().parse(text.as_bytes(), &limits, RequestKind::Other).unwrap_err();
         assert!(error.is_size(), "{error}");
     }
+    // To the byte: the field and the empty line take 7 bytes and the value.
+    let bytes = |n: usize| format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(n - 7));
+    let is_taken = |n: usize| ResponseHead::default().parse(bytes(n).as_bytes(), &limits, RequestKind::Other).is_ok();
+    assert!(is_taken(64) && !is_taken(65));
 }
 
 #[test]

@@ -29,8 +29,11 @@ pub(crate) struct Upload {
     content: u64,
     most: Option<u64>,
     expectation: Wish,
-    /// Bytes that were read and bytes that were sent, together: it stands still when nothing moves.
+    /// Content that was read and bytes that were sent, together: it stands still when nothing moves, and when framing
+    /// alone trickles in.
     moved: u64,
+    /// Whether content lies among the bytes that are still to be sent.
+    owes_content: bool,
 }
 
 /// Where an `Expect: 100-continue` stands.
@@ -71,6 +74,7 @@ impl Upload {
             most,
             expectation: if request.expects_continue() { Wish::Pending } else { Wish::None },
             moved: 0,
+            owes_content: false,
         }
     }
 
@@ -104,7 +108,7 @@ impl Upload {
         self.content
     }
 
-    /// A number that changes whenever a byte moves.
+    /// A number that changes whenever the body gets on.
     pub(crate) fn moved(&self) -> u64 {
         self.moved
     }
@@ -115,6 +119,7 @@ impl Upload {
         let first = window.get(..window.len().min(WITH_HEAD)).unwrap_or_default();
         out.extend_from_slice(first);
         self.sent = first.len();
+        self.owes_content = self.sent < window.len();
     }
 
     /// Takes into the window what the client has sent already, without reading.
@@ -142,10 +147,13 @@ impl Upload {
         loop {
             let before = self.sent;
             let sending = leg.poll_send(context, window, &mut self.sent);
-            self.moved += (self.sent - before) as u64;
+            if self.owes_content {
+                self.moved += (self.sent - before) as u64;
+            }
             if sending.is_pending() {
                 return Moved::ByDestination;
             }
+            self.owes_content = false;
             if leg.is_write_broken || self.tracker.is_done() {
                 return Moved::Over;
             }
@@ -209,7 +217,8 @@ impl Upload {
     fn feed(&mut self, window: &mut Vec<u8>, bytes: &[u8]) -> Result<usize, Moved> {
         let advance = self.tracker.advance(bytes).map_err(Moved::Fault)?;
         self.content += advance.content;
-        self.moved += advance.taken as u64;
+        self.moved += advance.content;
+        self.owes_content |= advance.content > 0;
         if self.most.is_some_and(|most| self.content > most) {
             return Err(Moved::TooLarge);
         }

@@ -3,9 +3,12 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use model::outcome::OutcomeClass;
+use model::route::Buffering;
 use support::setup;
 use testkit::client::End;
 use testkit::destination::{Act, Destination, Moment};
@@ -141,4 +144,40 @@ fn a_broken_request_body_is_the_clients_fault() {
     let line = proxy.log(2).remove(1);
     assert!(line.contains("\"status\":499"), "{line}");
     assert_eq!(proxy.count(0, OutcomeClass::AppFail) + proxy.count(0, OutcomeClass::ConnFail), 0);
+}
+
+#[test]
+fn a_head_and_each_event_reach_the_client_while_more_is_to_come() {
+    let heads = [
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ];
+    let events = [["data: 1\n\n", "data: 2\n\n"], ["9\r\ndata: 1\n\n\r\n", "9\r\ndata: 2\n\n\r\n"]];
+    for buffering in [Buffering::Off, Buffering::ON] {
+        for (head, events) in heads.iter().zip(events) {
+            for sent in 0..=events.len() {
+                // Then nothing: what the client has got was not held for what follows.
+                let mut acts = vec![Act::ReadBody, Act::Send(head.as_bytes().to_vec())];
+                acts.extend(events.iter().take(sent).map(|event| Act::Send(event.as_bytes().to_vec())));
+                acts.push(Act::Stall);
+                let destination = Destination::start(move |moment| match moment {
+                    Moment::Accepted => vec![],
+                    Moment::Request(_) => acts.clone(),
+                });
+                let mut setup = setup(&[destination.addr()]);
+                setup.routes[0].policy.buffering = buffering;
+                let proxy = setup.start();
+                let mut client = TcpStream::connect(proxy.addr).unwrap();
+                client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+                let last = events.iter().take(sent).next_back().map_or("\r\n\r\n", |event| event);
+                let mut got = Vec::new();
+                while !got.ends_with(last.as_bytes()) {
+                    let mut byte = [0];
+                    client.read_exact(&mut byte).expect("the rest of what was sent");
+                    got.push(byte[0]);
+                }
+            }
+        }
+    }
 }

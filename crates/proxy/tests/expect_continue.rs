@@ -73,3 +73,10 @@ fn early_hints_are_passed_on() {
     assert_eq!((hints.status(), hints.value("link").as_deref()), (103, Some("</a>")));
     assert_eq!(client.response().status(), 200);
 }
+
+#[test]
+fn a_destination_of_http_1_0_that_waits_for_the_body_gets_it() {
+    let answer = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+    let (_destination, _proxy, mut client) = waiting(vec![Act::ReadBody, Act::Send(answer), Act::Close]);
+    sees_one_100_then_200(&mut client);
+}

@@ -106,3 +106,23 @@ fn a_client_that_goes_cancels_the_attempt() {
     assert_eq!(proxy.count(0, OutcomeClass::Neutral), 2);
     assert_eq!(proxy.board.in_flight(model::id::Slot(0)), 0);
 }
+
+#[test]
+fn chunk_lines_and_trailers_that_trickle_in_are_cut_by_time() {
+    for start in ["5\r\nhello\r\n5;a=", "5\r\nhello\r\n0\r\nX-A: a"] {
+        let destination = acting(vec![Act::ReadBody]);
+        let proxy =
+            setup(&[destination.addr()]).with(|cluster| cluster.timeouts.idle = Duration::from_millis(500)).start();
+        let mut client = proxy.client();
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        client.send(start);
+        // Far more than the time takes, far less than the framing's own bounds.
+        let is_cut = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            client.try_send("a").is_err() || proxy.log_text().contains("request-body-timeout")
+        });
+        assert!(is_cut, "{start:?}");
+        assert_eq!(client.response().status(), 408, "{start:?}");
+        assert_eq!(proxy.count(0, OutcomeClass::Timeout), 0, "{start:?}");
+    }
+}

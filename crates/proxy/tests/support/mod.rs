@@ -191,6 +191,12 @@ impl Proxy {
         })
     }
 
+    /// The access log as far as it is written.
+    pub fn log_text(&self) -> String {
+        assert!(self.log.flush(Duration::from_secs(5)));
+        std::fs::read_to_string(&self.path).unwrap()
+    }
+
     /// The listener as it was configured.
     pub fn listener(&self) -> Listener {
         self.listener.clone()
