@@ -24,7 +24,7 @@ pub use cluster::{
 pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};
 pub use policy::{ErrorPageConfig, LimitKeyConfig, MaintenanceConfig, RequestLimitConfig, TransformConfig};
-pub use route::{RouteConfig, RouteMatch, ValueRuleConfig};
+pub use route::{BufferingConfig, RouteConfig, RouteMatch, ValueRuleConfig};
 pub use split::{ForceConfig, StickyConfig, WeightedClusterConfig};
 
 pub(crate) use document::Document;

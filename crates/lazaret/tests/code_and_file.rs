@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lazaret::config::{
-    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, CertificateConfig, ClientAuthConfig,
-    ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig, ForceConfig,
-    HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig, ListenerTlsConfig, MaintenanceConfig,
-    PassiveHealthCheckConfig, PassivePolicyConfig, RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch,
-    SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions,
-    ValueRuleConfig, WeightedClusterConfig,
+    ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, BufferingConfig, CertificateConfig,
+    ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
+    ForceConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig, ListenerTlsConfig,
+    MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig, RequestLimitConfig, RetryConfig, RouteConfig,
+    RouteMatch, SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig,
+    TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -192,6 +192,7 @@ fn policies(second: Duration) -> RouteConfig {
             TransformConfig::new("request_headers_copy", "false"),
             TransformConfig::new("response_header", "x-a").and("set", "1").and("when", "always"),
         ],
+        buffering: Some(BufferingConfig { request: Some("1KiB".to_owned()), response: Some("1MiB".to_owned()) }),
         error_pages: vec![ErrorPageConfig {
             status: "4xx".to_owned(),
             content_type: Some("text/plain".to_owned()),
@@ -381,6 +382,7 @@ routes:
     transforms:
     - {request_headers_copy: false}
     - {response_header: x-a, set: "1", when: always}
+    buffering: {request: 1KiB, response: 1MiB}
     error_pages: {4xx: {body: "no", content_type: text/plain}}
     maintenance: {status: 500, body: closed, retry_after: 1m, allow: [10.1.0.0/16]}
   split:

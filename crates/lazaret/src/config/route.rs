@@ -57,6 +57,9 @@ pub struct RouteConfig {
     /// Changes of the messages, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<TransformConfig>,
+    /// Bodies that are taken ahead, in memory; `None`: they stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffering: Option<BufferingConfig>,
     /// Bodies of answers of our own, before those for all routes.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "policy::error_pages")]
     pub error_pages: Vec<ErrorPageConfig>,
@@ -81,6 +84,17 @@ impl RouteConfig {
             ..Self::default()
         }
     }
+}
+
+/// `buffering` of a route, with sizes such as `64KiB`; `None`: what `on` stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BufferingConfig {
+    /// Longest request body that is read before a destination is chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// Bytes of a response that are taken ahead of a slow client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
 }
 
 /// `match` of a route; all conditions hold together.
