@@ -27,6 +27,7 @@ pub struct Frames {
     /// Where it listens.
     pub address: SocketAddr,
     connections: Arc<AtomicUsize>,
+    pings: Arc<AtomicUsize>,
 }
 
 /// One connection.
@@ -34,6 +35,7 @@ pub struct Connection {
     stream: TcpStream,
     /// Which one of its destination, from 1.
     pub number: usize,
+    pings: Arc<AtomicUsize>,
 }
 
 /// A request that came whole.
@@ -50,22 +52,29 @@ impl Frames {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let connections = Arc::new(AtomicUsize::new(0));
+        let pings = Arc::new(AtomicUsize::new(0));
+        let of_all = Arc::clone(&pings);
         let (counted, script) = (Arc::clone(&connections), Arc::new(script));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
-                let script = Arc::clone(&script);
+                let (script, pings) = (Arc::clone(&script), Arc::clone(&of_all));
                 stream.set_read_timeout(Some(LONGEST)).expect("a timeout");
                 stream.set_nodelay(true).expect("an option");
-                std::thread::spawn(move || script(Connection { stream, number }));
+                std::thread::spawn(move || script(Connection { stream, number, pings }));
             }
         });
-        Self { address, connections }
+        Self { address, connections, pings }
     }
 
     /// Connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
+    }
+
+    /// PINGs that came so far, answered or not.
+    pub fn pings(&self) -> usize {
+        self.pings.load(Ordering::SeqCst)
     }
 }
 
@@ -159,10 +168,15 @@ impl Connection {
         let [l1, l2, l3, kind, flags, s1, s2, s3, s4] = head;
         let mut payload = vec![0; u32::from_be_bytes([0, l1, l2, l3]) as usize];
         self.stream.read_exact(&mut payload).ok()?;
+        if kind == PING && flags & ACK == 0 {
+            self.pings.fetch_add(1, Ordering::SeqCst);
+        }
         Some((kind, flags, u32::from_be_bytes([s1 & 0x7f, s2, s3, s4]), payload))
     }
 }
 
+const PING: u8 = 6;
+const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 /// No test waits longer for a frame.

@@ -127,7 +127,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     ) {
         match side {
             // Its connection stays with the worker anyway; a stream that is not over is reset.
-            Outgoing::Http2(_) => {}
+            Outgoing::Http2(side) => {
+                if delivered == Delivered::Broken(FailureKind::BodyTimeout) {
+                    side.timed_out();
+                }
+            }
             Outgoing::Http1(side) => {
                 let is_kept =
                     delivered == Delivered::Whole && self.work.response.persistence() == Persistence::KeepAlive;

@@ -51,6 +51,14 @@ impl Http2 {
         self.is_reused
     }
 
+    /// Its response stood still for too long.
+    pub(crate) fn timed_out(&self) {
+        match &self.state {
+            State::Called(call) => call.timed_out(),
+            State::Placed(_) | State::Failed(_) => {}
+        }
+    }
+
     fn call(&mut self) -> Option<&mut Call> {
         match &mut self.state {
             State::Called(call) => Some(call),

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod http2;
+pub mod origin;
 pub mod raw;
 
 use std::collections::BTreeMap;

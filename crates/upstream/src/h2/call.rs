@@ -24,8 +24,8 @@ pub struct Call {
     body: Option<RecvStream>,
     place: Place,
     sending: Sending,
-    /// Bytes that had come on the connection when the request went out.
-    before: u64,
+    /// Bytes that had come on the connection when the request went out, or the last piece of its response was taken.
+    heard: u64,
     has_answered: bool,
     interims: u32,
     moved: u64,
@@ -60,18 +60,12 @@ pub enum Piece {
 }
 
 impl Call {
-    pub(super) fn new(
-        place: Place,
-        response: ResponseFuture,
-        upload: SendStream<Bytes>,
-        end: End,
-        before: u64,
-    ) -> Self {
+    pub(super) fn new(place: Place, response: ResponseFuture, upload: SendStream<Bytes>, end: End, heard: u64) -> Self {
         let sending = match end {
             End::Here => Sending::Over,
             End::Later => Sending::Open,
         };
-        Self { response, upload, body: None, place, sending, before, has_answered: false, interims: 0, moved: 0 }
+        Self { response, upload, body: None, place, sending, heard, has_answered: false, interims: 0, moved: 0 }
     }
 
     fn connection(&self) -> &Connection {
@@ -109,6 +103,7 @@ impl Call {
 
     fn answered(&mut self) {
         self.has_answered = true;
+        self.heard = self.connection().received();
         self.moved += 1;
     }
 
@@ -138,6 +133,7 @@ impl Call {
                 Err(_) => Some(Err(FailureKind::BodyCut)),
             },
         };
+        self.heard = self.connection().received();
         self.moved += 1;
         Poll::Ready(piece)
     }
@@ -220,7 +216,7 @@ impl Call {
     /// It waited in vain for as long as it may. When not a byte came on the connection meanwhile, nobody else waits on
     /// it.
     pub fn timed_out(&self) {
-        self.connection().doubt(self.before);
+        self.connection().doubt(self.heard);
     }
 
     /// A number that changes whenever something of this exchange moves.
