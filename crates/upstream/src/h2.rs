@@ -5,7 +5,7 @@
 //!        open()                                   ├─ Connection      (spawn_local)    counts bytes
 //!          └── Place ── send(request) ──> Call    └─ at most one being made
 //! ```
-//! [`connections`] finds a connection with room or makes one; `connection` is one of them, its task and what is known of
+//! `connections` finds a connection with room or makes one; `connection` is one of them, its task and what is known of
 //! it; `call` is one stream: a request out, a response in; `failure` says what an error means for the request;
 //! `watched` counts what comes in, which tells a slow connection from a dead one.
 //!

@@ -4,7 +4,7 @@
 //! One resolver for the process, on the control thread: traffic never waits for it. It asks the name servers of the
 //! configuration, else those of `/etc/resolv.conf`, with that file's search list and options; `/etc/hosts` goes first.
 //! Both files are read when the configuration is. Without a usable `resolv.conf` the system's own resolver is asked,
-//! which tells no lifetime: its answers count as good for [`UNTOLD`].
+//! which tells no lifetime: its answers count as good for `UNTOLD`.
 //!
 //! Nothing is cached here: whoever asks decides when to ask again.
 
