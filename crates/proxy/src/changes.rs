@@ -7,7 +7,7 @@ use http1::proxy_header::OnBehalf;
 use http1::request::Request;
 use model::cluster::UpstreamHost;
 use model::config::RequestId;
-use model::page::page;
+use model::page::{ErrorPage, page};
 use model::transform::Plan;
 
 use crate::respond::Reply;
@@ -59,7 +59,15 @@ pub(crate) fn of_reply<'a>(
 ) -> Reply<'a> {
     let route = route(exchange, snapshot);
     let pages = route.map_or(snapshot.config.answers.error_pages.as_slice(), |route| &route.error_pages);
-    let reply = Reply { id: field(snapshot, id), ..reply };
+    with_page(Reply { id: field(snapshot, id), ..reply }, pages)
+}
+
+/// The same for a request whose head is refused, which has no route.
+pub(crate) fn of_refusal<'a>(reply: Reply<'a>, snapshot: &'a Snapshot, id: Option<&'a str>) -> Reply<'a> {
+    with_page(Reply { id: field(snapshot, id), ..reply }, &snapshot.config.answers.error_pages)
+}
+
+fn with_page<'a>(reply: Reply<'a>, pages: &'a [ErrorPage]) -> Reply<'a> {
     match page(pages, reply.status) {
         Some(page) if reply.error.is_some() && reply.body.is_none() => {
             Reply { body: Some(&page.body), content_type: &page.content_type, ..reply }

@@ -16,6 +16,7 @@ use model::tls::Alpn;
 use upstream::Resolve;
 
 use crate::ahead::Ahead;
+use crate::changes;
 use crate::client::{Client, Head, Patience};
 use crate::entry::{self, Admitted, Speaks};
 use crate::h2::{self, Entrance};
@@ -116,12 +117,15 @@ async fn refuse<I: Io, R: Resolve>(
     // Without a head nobody knows.
     let to = Recipient { version, persistence, kind, speaks: respond::Speaks::Http };
     work.back.clear();
-    let reply = Reply::of_client_fault(status, details);
+    let snapshot = local.board.snapshot();
+    let id = local.ids.fresh(&snapshot.config.answers.request_id);
+    let id = id.as_deref();
+    let reply = changes::of_refusal(Reply::of_client_fault(status, details), &snapshot, id);
     local.date.with(now, |date| reply.write(&mut work.back, to, date));
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status, reason: details, bytes_in: 0 };
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None, id: None };
+    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None, id };
     record.end(local, told, outcome, local.io.now());
     local.give_back(work);
     if is_sent {

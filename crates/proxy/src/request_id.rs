@@ -31,8 +31,15 @@ impl Ids {
             Trust::Trusted => request.first(name).filter(|id| is_good(id)),
             Trust::Untrusted => None,
         };
-        let id = kept.unwrap_or_else(|| format!("{:016x}{:016x}", self.bits(), self.bits()));
-        Some(id.into())
+        kept.map(Box::from).or_else(|| self.fresh(setting))
+    }
+
+    /// The id of a request that sent none, or none that could be read; `None` where requests have none.
+    pub(crate) fn fresh(&self, setting: &RequestId) -> Option<Box<str>> {
+        match setting {
+            RequestId::Off => None,
+            RequestId::Header(_) => Some(format!("{:016x}{:016x}", self.bits(), self.bits()).into()),
+        }
     }
 }
 

@@ -184,3 +184,27 @@ fn a_redirect_keeps_host_path_and_query() {
     let response = client.response();
     assert_eq!((response.status(), response.value("location").as_deref()), (308, Some("https://a.test/a%20b//c?d=e")));
 }
+
+#[test]
+fn a_request_whose_head_is_refused_has_an_id_and_a_page_too() {
+    let mut setup = setup(&[]);
+    setup.answers.request_id = RequestId::Header("x-request-id".to_owned());
+    let page =
+        ErrorPage { status: PageStatus::Class(4), content_type: "text/html".to_owned(), body: "<b>4</b>".into() };
+    setup.answers.error_pages = vec![page];
+    let proxy = setup.start();
+    let mut client = proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    let refused = client.response();
+    let id = refused.value("x-request-id").unwrap();
+    assert_eq!((refused.status(), refused.text().as_str(), id.len()), (400, "<b>4</b>", 32));
+    let other = support::http2::run(async {
+        let client = support::http2::H2::connect(proxy.addr).await;
+        let request = support::http2::get("/").header("host", "b.test").body(()).unwrap();
+        let refused = client.call(request).await;
+        assert_eq!((refused.status.as_u16(), refused.text().as_str()), (400, "<b>4</b>"));
+        refused.value("x-request-id").unwrap().to_owned()
+    });
+    let log = proxy.log(2);
+    assert!(log[0].contains(&format!("\"request_id\":\"{id}\"")) && log[1].contains(&other), "{log:?}");
+}

@@ -68,7 +68,9 @@ pub(crate) async fn refuse<I: Io, R, C: ClientSide>(
     speaks: Speaks,
     (status, details): (u16, &'static str),
 ) {
-    let reply = Reply::of_client_fault(status, details);
+    let snapshot = local.board.snapshot();
+    let id = local.ids.fresh(&snapshot.config.answers.request_id);
+    let reply = changes::of_refusal(Reply::of_client_fault(status, details), &snapshot, id.as_deref());
     alone(local, client, peer, view, None, &reply, (RequestKind::Other, speaks)).await;
 }
 
@@ -105,7 +107,14 @@ async fn alone<I: Io, R, C: ClientSide>(
     let reason = if delivered == Delivered::Whole { reply.details } else { reason_of(delivered) };
     let outcome = Outcome { status: reply.status, reason, bytes_in: 0 };
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: peer.address, sent: client.sent(), request, walked: None, id: None };
+    let told = Told {
+        listener,
+        client: peer.address,
+        sent: client.sent(),
+        request,
+        walked: None,
+        id: reply.id.map(|(_, id)| id),
+    };
     Record::begin(now, 0).end(local, told, outcome, local.io.now());
 }
 
