@@ -238,10 +238,11 @@ impl Builder {
         self
     }
 
-    /// Reads what was collected with the file's own reader.
+    /// Reads what was collected with the file's own reader, and the pages it names.
     pub fn build(self) -> Result<Lazaret, Error> {
         let text = self.document.to_json()?;
         let loaded = ::config::load("code", text.as_bytes(), FileKind::Native, &self.names(), None);
+        let loaded = loaded.and_then(source::pages::read);
         self.finish(loaded, None)
     }
 

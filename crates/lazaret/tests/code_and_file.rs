@@ -97,6 +97,23 @@ fn mistakes_in_code_are_refused_with_the_files_words() {
     assert!(twice.build().is_err(), "an id that stands twice is refused");
 }
 
+#[test]
+fn a_page_in_a_file_is_read_when_code_is_built() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("soon.html");
+    let builder = || {
+        Lazaret::builder().listener("web", "127.0.0.1:8080").error_page(ErrorPageConfig {
+            status: "503".to_owned(),
+            file: Some(path.display().to_string()),
+            ..ErrorPageConfig::default()
+        })
+    };
+    let error = builder().build().err().unwrap().to_string();
+    assert!(error.contains("soon.html` cannot be used"), "{error}");
+    std::fs::write(&path, "soon").unwrap();
+    assert_eq!(&*builder().build().unwrap().config().answers.error_pages[0].body, "soon");
+}
+
 fn from_file(text: &str) -> model::config::Config {
     let names = config::PolicyNames::default();
     match config::load("file", text.as_bytes(), config::FileKind::Native, &names, None) {
@@ -197,6 +214,7 @@ fn policies(second: Duration) -> RouteConfig {
             status: "4xx".to_owned(),
             content_type: Some("text/plain".to_owned()),
             body: Some("no".to_owned()),
+            file: None,
         }],
         maintenance: Some(MaintenanceConfig {
             enabled: Some(true),

@@ -1,6 +1,7 @@
 //! What clients see in place of a short line when an answer is our own, and when a route is closed for a while.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -13,8 +14,11 @@ pub struct ErrorPage {
     pub status: PageStatus,
     /// Its media type.
     pub content_type: String,
-    /// The body, at most 64 KiB.
+    /// The body, at most [`LONGEST_BODY`] bytes.
     pub body: Arc<str>,
+    /// The file that holds the body, if it does not stand in the configuration. Whoever loads the configuration reads it
+    /// into `body`, which is empty before.
+    pub file: Option<PathBuf>,
 }
 
 /// The statuses of a page.
@@ -25,6 +29,19 @@ pub enum PageStatus {
     One(u16),
     /// All of a hundred: 4 or 5.
     Class(u16),
+}
+
+/// No body of a page or of a maintenance is longer.
+pub const LONGEST_BODY: usize = 64 * 1024;
+
+impl std::fmt::Display for PageStatus {
+    /// As the configuration says it: `503`, `5xx`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::One(status) => write!(f, "{status}"),
+            Self::Class(class) => write!(f, "{class}xx"),
+        }
+    }
 }
 
 /// The page of a status: the first that names it, else the first of its class.
@@ -60,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_page_for_the_status_goes_before_one_for_its_class() {
-        let page_of = |status| ErrorPage { status, content_type: String::new(), body: "".into() };
+        let page_of = |status| ErrorPage { status, content_type: String::new(), body: "".into(), file: None };
         let pages = [page_of(PageStatus::Class(5)), page_of(PageStatus::One(503))];
         let found = |status| page(&pages, status).map(|page| page.status);
         assert_eq!(found(503), Some(PageStatus::One(503)));

@@ -134,7 +134,8 @@ fn an_id_goes_to_both_sides_and_into_the_log() {
 #[test]
 fn our_own_answers_have_pages_and_those_of_destinations_stay() {
     let destination = Destination::answering(502, "theirs");
-    let page = |status, body: &str| ErrorPage { status, content_type: "text/html".to_owned(), body: body.into() };
+    let page =
+        |status, body: &str| ErrorPage { status, content_type: "text/html".to_owned(), body: body.into(), file: None };
     let mut ours = refusing_setup();
     ours.answers.error_pages =
         vec![page(PageStatus::Class(5), "<b>five</b>"), page(PageStatus::One(404), "<b>404</b>")];
@@ -189,8 +190,12 @@ fn a_redirect_keeps_host_path_and_query() {
 fn a_request_whose_head_is_refused_has_an_id_and_a_page_too() {
     let mut setup = setup(&[]);
     setup.answers.request_id = RequestId::Header("x-request-id".to_owned());
-    let page =
-        ErrorPage { status: PageStatus::Class(4), content_type: "text/html".to_owned(), body: "<b>4</b>".into() };
+    let page = ErrorPage {
+        status: PageStatus::Class(4),
+        content_type: "text/html".to_owned(),
+        body: "<b>4</b>".into(),
+        file: None,
+    };
     setup.answers.error_pages = vec![page];
     let proxy = setup.start();
     let mut client = proxy.client();

@@ -43,8 +43,12 @@ fn logged(proxy: &Proxy, status: u16, reason: &str) {
 #[test]
 fn a_call_that_nobody_serves_is_unavailable_and_the_log_has_the_status_of_http() {
     let mut setup = refusing_setup();
-    let page =
-        ErrorPage { status: PageStatus::One(502), body: "<h1>sorry</h1>".into(), content_type: "text/html".into() };
+    let page = ErrorPage {
+        status: PageStatus::One(502),
+        body: "<h1>sorry</h1>".into(),
+        content_type: "text/html".into(),
+        file: None,
+    };
     setup.answers.error_pages = vec![page];
     let proxy = setup.start();
     run(async {

@@ -234,7 +234,8 @@ fn an_id_goes_to_both_sides_and_into_the_log() {
 
 #[test]
 fn our_own_answers_have_pages_and_those_of_destinations_stay() {
-    let page = |status, body: &str| ErrorPage { status, content_type: "text/html".to_owned(), body: body.into() };
+    let page =
+        |status, body: &str| ErrorPage { status, content_type: "text/html".to_owned(), body: body.into(), file: None };
     let mut ours = refusing_setup();
     ours.answers.error_pages = vec![page(PageStatus::One(404), "<b>404</b>")];
     ours.routes[0].matcher.path = Some(PathPattern::parse("/x").unwrap());

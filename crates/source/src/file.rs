@@ -11,6 +11,8 @@ use config::source::MAX_BYTES;
 use config::{Diagnostic, FileKind, Loaded, PolicyNames, Report, Source};
 use model::cluster::Compat;
 
+use crate::pages;
+
 /// A configuration file and how to read it.
 #[derive(Clone, Debug)]
 pub struct File {
@@ -49,11 +51,11 @@ impl File {
         &self.path
     }
 
-    /// Reads it, all or nothing. Blocks for as long as the disk does.
+    /// Reads it and the pages it names, all or nothing. Blocks for as long as the disk does.
     pub fn load(&self) -> Result<Loaded, Box<Report>> {
         let name = self.path.display().to_string();
         let bytes = read(&self.path).map_err(|error| unreadable(&name, &error))?;
-        config::load(&name, &bytes, self.kind, &self.names, self.compat)
+        pages::read(config::load(&name, &bytes, self.kind, &self.names, self.compat)?)
     }
 }
 

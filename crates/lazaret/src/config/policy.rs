@@ -67,9 +67,12 @@ pub struct ErrorPageConfig {
     /// `text/html; charset=utf-8` unless set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// The page.
+    /// The page; or else:
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// The file that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 impl ErrorPageConfig {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::page::{ErrorPage, Maintenance, PageStatus};
+use model::page::{ErrorPage, Maintenance};
 
 use super::{Writer, list, quoted};
 use crate::timespan;
@@ -14,13 +14,12 @@ pub fn error_pages(w: &mut Writer<'_>, pages: &[ErrorPage]) {
     }
     w.block("error_pages", |w| {
         for page in pages {
-            let status = match page.status {
-                PageStatus::One(status) => status.to_string(),
-                PageStatus::Class(class) => format!("{class}xx"),
-            };
-            w.block(&status, |w| {
+            w.block(&page.status.to_string(), |w| {
                 w.value("content_type", quoted(&page.content_type));
-                w.value("body", quoted(&page.body));
+                match &page.file {
+                    Some(file) => w.value("file", quoted(&file.to_string_lossy())),
+                    None => w.value("body", quoted(&page.body)),
+                }
             });
         }
     });

@@ -1,7 +1,7 @@
 //! What clients see of answers that are our own: `error_pages`, `maintenance`, `request_id`.
 
 use model::config::RequestId;
-use model::page::{ErrorPage, Maintenance, PageStatus};
+use model::page::{ErrorPage, LONGEST_BODY, Maintenance, PageStatus};
 
 use super::networks;
 use super::split::header_name;
@@ -28,14 +28,16 @@ pub fn error_pages(r: &mut Reading<'_>, field: &Field<'_>) -> Vec<ErrorPage> {
         }
         let Some(mut s) = page.section(r) else { continue };
         let body = s.take(r, "body").and_then(|field| body(r, &field));
-        if body.is_none() && !r.has_errors() {
-            r.error(s.span, "the page has no body", "expected `body`");
+        let file = s.take(r, "file").and_then(|field| field.file(r));
+        if body.is_some() == file.is_some() && !r.has_errors() {
+            let what = if file.is_some() { "the page has a body and a file" } else { "the page has no body" };
+            r.error(s.span, what, "expected one of `body` and `file`");
         }
         let content_type = s.take(r, "content_type").and_then(|field| content_type(r, &field));
         s.finish(r);
-        if let (Some(status), Some(body)) = (status, body) {
+        if let Some(status) = status {
             let content_type = content_type.unwrap_or_else(|| HTML.to_owned());
-            pages.push(ErrorPage { status, content_type, body: body.into() });
+            pages.push(ErrorPage { status, content_type, body: body.unwrap_or_default().into(), file });
         }
     }
     pages
@@ -105,5 +107,4 @@ fn content_type(r: &mut Reading<'_>, field: &Field<'_>) -> Option<String> {
     None
 }
 
-const LONGEST_BODY: usize = 64 * 1024;
 const HTML: &str = "text/html; charset=utf-8";
