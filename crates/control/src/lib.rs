@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   TCP 127.0.0.1:9090 ─┐                                     ┌─ Process::published   configuration + health, one snapshot
-//!                       ├─> connection (256 at most) ─> routes ┼─ Journal              numbered events
+//!                       ├─> connection (256 of each) ─> routes ┼─ Journal              numbered events
 //!   unix socket ────────┘     StallGuard, peer                └─ mpsc Command ─> the program ─> oneshot reply
 //! ```
 //!

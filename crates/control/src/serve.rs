@@ -1,5 +1,9 @@
 //! The accept loop: bounded connections, each with its peer, until the process says stop.
+//!
+//! The health of a site is read here, so a crowd of connections that say nothing must not keep a reader out: whoever comes
+//! is accepted, and when there are too many the one that was there longest goes. TCP and unix socket have places apart.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::access::Peer;
 use crate::connection::StallGuard;
@@ -22,7 +25,7 @@ use crate::context::Context;
 use crate::listen::Listeners;
 use crate::routes;
 
-/// So many connections at once; further ones wait in the kernel's queue.
+/// So many connections at once, of each kind of socket.
 const CONNECTIONS: usize = 256;
 /// A request's head must come within this time, also on a connection that is kept alive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,7 +47,7 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
         None => None,
     };
     let router = routes::router(Arc::clone(&context));
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let (mut by_tcp, mut by_unix) = (Places::default(), Places::default());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         while !context.is_ready() {
@@ -54,11 +57,6 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
     tokio::pin!(stop);
     let mut shortage = Shortage::default();
     loop {
-        let place = tokio::select! {
-            () = &mut stop => return Ok(()),
-            place = Arc::clone(&places).acquire_owned() => place,
-        };
-        let Ok(place) = place else { return Ok(()) };
         while tasks.try_join_next().is_some() {}
         tokio::select! {
             () = &mut stop => return Ok(()),
@@ -66,7 +64,7 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
                 Ok((stream, _)) => {
                     shortage.end();
                     let _ = stream.set_nodelay(true);
-                    tasks.spawn(connection(stream, Peer::Tcp, router.clone(), place));
+                    by_tcp.enter(tasks.spawn(connection(stream, Peer::Tcp, router.clone())));
                 }
                 Err(error) => shortage.pause(error).await,
             },
@@ -74,7 +72,7 @@ pub async fn serve(context: Arc<Context>, listeners: Listeners, stop: impl Futur
                 Ok((credentials, stream)) => {
                     shortage.end();
                     let peer = Peer::Unix { uid: credentials.uid() };
-                    tasks.spawn(connection(stream, peer, router.clone(), place));
+                    by_unix.enter(tasks.spawn(connection(stream, peer, router.clone())));
                 }
                 Err(error) => shortage.pause(error).await,
             },
@@ -86,6 +84,25 @@ async fn accept_unix(listener: Option<&UnixListener>) -> std::io::Result<tokio::
     match listener {
         Some(listener) => listener.accept().await.map(|(stream, _)| stream),
         None => std::future::pending().await,
+    }
+}
+
+/// The connections of one kind of socket, the oldest first.
+#[derive(Default)]
+struct Places(VecDeque<AbortHandle>);
+
+impl Places {
+    /// Adds one; where there is no room for it, the oldest is closed.
+    fn enter(&mut self, connection: AbortHandle) {
+        if self.0.len() >= CONNECTIONS {
+            self.0.retain(|one| !one.is_finished());
+        }
+        if self.0.len() >= CONNECTIONS
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.abort();
+        }
+        self.0.push_back(connection);
     }
 }
 
@@ -109,7 +126,7 @@ impl Shortage {
     }
 }
 
-async fn connection<S>(stream: S, peer: Peer, router: Router, place: OwnedSemaphorePermit)
+async fn connection<S>(stream: S, peer: Peer, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -128,5 +145,4 @@ where
         // A peer that breaks off or breaks the protocol is no news on an API.
         tracing::debug!(target: "control", %error, "control connection ended");
     }
-    drop(place);
 }
