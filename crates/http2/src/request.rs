@@ -1,6 +1,6 @@
 //! Requests: from HTTP/2 to HTTP/1.1 text for `http1` to judge, and from rewritten text to HTTP/2.
 
-use http::uri::Scheme;
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, Method, Request, Uri, Version, header, request::Parts};
 use http1::forward::{write_field, write_length};
 use http1::limits::HeadLimits;
@@ -63,7 +63,9 @@ pub fn read(head: &[u8], parser: &mut RequestHead, scheme: Scheme) -> Result<Req
         Some(query) => format!("{}?{query}", view.path()),
         None => view.path().to_owned(),
     };
-    let uri = Uri::builder().scheme(scheme).authority(view.authority()).path_and_query(target).build();
+    let authority = Authority::try_from(view.authority()).map_err(|_| Malformed::Authority)?;
+    let target = PathAndQuery::try_from(target).map_err(|_| Malformed::Path)?;
+    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(target).build();
     let mut request = Request::new(());
     *request.method_mut() = Method::from_bytes(view.method_name().as_bytes()).map_err(|_| Malformed::Text)?;
     *request.uri_mut() = uri.map_err(|_| Malformed::Authority)?;

@@ -11,6 +11,7 @@ use http1::connection::{Persistence, Version};
 use http1::error::RequestError;
 use http1::response::RequestKind;
 use io::{Io, Stream};
+use model::address::Scheme;
 use model::listener::SelfCheck;
 use model::tls::Alpn;
 use upstream::Resolve;
@@ -55,8 +56,11 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             Head::TimedOut => {
                 return Box::pin(refuse(&local, client, &view, None, 408, "header-timeout")).await;
             }
-            // The preface is a request line of another version; so it is told by the parser's error alone.
-            Head::Refused(mut work, RequestError::Version) if client.is_new() && h2::is_preface(&work.head) => {
+            // The preface is a request line of another version; so it is told by the parser's error alone. Over TLS only
+            // ALPN leads to HTTP/2 (RFC 9113 3.2): a listener that does not offer it does not speak it.
+            Head::Refused(mut work, RequestError::Version)
+                if client.is_new() && client.scheme() == Scheme::Http && h2::is_preface(&work.head) =>
+            {
                 let front = std::mem::take(&mut work.head);
                 local.give_back(work);
                 return Box::pin(switch(Rc::clone(&local), listener, client, front)).await;

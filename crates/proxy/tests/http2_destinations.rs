@@ -7,6 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use model::cluster::UpstreamHost;
 use model::outcome::OutcomeClass;
 use model::upstream::UpstreamHttp;
 use support::http2::{H2, run};
@@ -257,4 +258,22 @@ fn status_and_trailers_of_grpc_calls_arrive_as_the_destination_sent_them() {
         assert_eq!((four.body.len(), trailer(&four, "grpc-status").as_deref()), (12, Some("10")));
     });
     assert_eq!(destination.connections(), 1);
+}
+
+#[test]
+fn what_http2_has_no_form_for_is_the_clients_fault_and_reaches_no_destination() {
+    let destination = Frames::start(answer);
+    let proxy = over_http2(&destination).with(|cluster| cluster.host = UpstreamHost::Original).start();
+    let mut client = proxy.client();
+    for (head, word) in
+        [("GET / HTTP/1.1\r\nHost: a%41\r\n\r\n", "authority"), ("GET /` HTTP/1.1\r\nHost: a\r\n\r\n", "target")]
+    {
+        client.send(head);
+        let response = client.response();
+        assert_eq!(response.status(), 400, "{head}");
+        assert!(response.values("proxy-status")[0].contains(word), "{head}");
+    }
+    assert_eq!(post(&mut client, 1), (200, "1".to_owned()));
+    assert_eq!(proxy.count(0, OutcomeClass::Neutral), 2);
+    counted(&proxy, 1);
 }

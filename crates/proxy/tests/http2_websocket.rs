@@ -6,12 +6,16 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::ext::Protocol;
 use http::Request;
+use model::outcome::OutcomeClass;
 use support::http2::{H2, answer, run};
 use support::setup;
+use testkit::destination::Destination;
+use testkit::wait::eventually;
 
 /// Accepts one upgrade, answers with this `Sec-WebSocket-Accept` or the right one, and sends back what comes; its head.
 fn echo(accept: Option<&'static str>) -> (SocketAddr, JoinHandle<String>) {
@@ -117,5 +121,33 @@ fn other_protocols_are_not_spoken() {
         let client = connect(proxy.addr).await;
         let (response, _send) = client.start(opening("connect-udp"), false).await;
         assert_eq!(answer(response).await.unwrap().status, 501);
+    });
+}
+
+/// A 200 would say that the tunnel is there (RFC 8441 5), and the content would be read as frames of WebSocket.
+#[test]
+fn an_answer_that_switches_nothing_is_never_told_as_a_tunnel_and_is_charged_to_nobody() {
+    let destination = Destination::answering(200, "ok");
+    let proxy = setup(&[destination.addr()]).start();
+    run(async {
+        let client = connect(proxy.addr).await;
+        let (response, _send) = client.start(opening("websocket"), false).await;
+        let found = answer(response).await.unwrap();
+        assert_eq!(found.status, 400);
+        assert!(found.value("proxy-status").unwrap().contains("no-tunnel"));
+    });
+    eventually("the attempt to be counted", Duration::from_secs(5), || {
+        (proxy.count(0, OutcomeClass::Neutral) == 1).then_some(())
+    });
+}
+
+#[test]
+fn an_answer_that_refuses_the_upgrade_reaches_the_client() {
+    let destination = Destination::answering(404, "none here");
+    let proxy = setup(&[destination.addr()]).start();
+    run(async {
+        let client = connect(proxy.addr).await;
+        let (response, _send) = client.start(opening("websocket"), false).await;
+        assert_eq!(answer(response).await.unwrap().status, 404);
     });
 }

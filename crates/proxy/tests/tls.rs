@@ -6,6 +6,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -227,6 +228,20 @@ fn plain_http_at_a_tls_port_is_told_so() {
 }
 
 #[test]
+fn over_tls_alpn_alone_leads_to_http2() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
+    let destination = Destination::answering(200, "ok");
+    let proxy = secured(&destination, tls(vec![files])).start();
+    for protocols in [vec![], vec!["http/1.1"]] {
+        let offer = Offer { protocols, ..Offer::new(&authority) };
+        let mut client = Client::connect_tls(proxy.addr, "a.test", &offer.config());
+        client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        assert_eq!(client.response().status(), 505);
+    }
+}
+
+#[test]
 fn a_handshake_that_does_not_end_is_ended() {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
     let files = files(folder.path(), &authority.issue(&["a.test"]), "a");
@@ -331,10 +346,14 @@ fn files_that_cannot_be_used_are_refused_with_what_mends_them() {
         write("enc.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
     let empty = write("empty.pem", "");
     let garbage = write("bad.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let certificate = |path| tls(vec![CertificateFiles { certificate: path, ..good.clone() }]);
     let key = |path| tls(vec![CertificateFiles { key: path, ..good.clone() }]);
     let cases = [
         (certificate(folder.path().join("none.pem")), "certificates.0.certificate", "cannot read the certificate"),
+        // Nobody waits for what may never be written.
+        (certificate(pipe), "certificates.0.certificate", "not a regular file"),
         (certificate(empty.clone()), "certificates.0.certificate", "there is no certificate in it"),
         (certificate(garbage.clone()), "certificates.0.certificate", "no certificate"),
         (key(folder.path().join("none.key")), "certificates.0.key", "cannot read the key"),

@@ -8,6 +8,8 @@
 mod dangerous;
 mod files;
 
+pub use files::read_whole;
+
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;

@@ -140,6 +140,11 @@ impl ClientSide for StreamSide {
             self.respond.send_reset(Reason::INTERNAL_ERROR);
             return Err(Gone);
         };
+        if !self.takes_response(response.status().as_u16()) {
+            // An answer of our own, from a route that has one; those of destinations are judged when they come.
+            self.respond.send_reset(Reason::CONNECT_ERROR);
+            return Err(Gone);
+        }
         self.has_ended = end == End::Here;
         match self.respond.send_response(response, self.has_ended) {
             Ok(send) => {
@@ -209,6 +214,10 @@ impl ClientSide for StreamSide {
 
     fn sent(&self) -> u64 {
         self.sent
+    }
+
+    fn takes_response(&self, status: u16) -> bool {
+        self.key.is_none() || !(200..300).contains(&status)
     }
 
     fn takes_switch(&self, response: &http1::response::Response<'_>) -> bool {

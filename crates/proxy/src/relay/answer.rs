@@ -38,6 +38,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             Fault::Framing(error) => (400, error.as_str()),
             Fault::TooLarge => (413, "request-body-too-large"),
             Fault::Stalled => (408, "request-body-timeout"),
+            Fault::Head(error) => (error.status(), error.as_str()),
+            Fault::NoTunnel => (400, "no-tunnel"),
             Fault::Unanswerable => return self.end(400, "malformed-body"),
         };
         self.send(Reply::of_client_fault(status, details)).await;

@@ -7,6 +7,7 @@ use std::task::Poll;
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
 use http1::forward::{Expectation, RequestRewrite};
+use http2::error::Malformed;
 use io::Io;
 use model::address::Scheme;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
@@ -48,7 +49,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             if !self.was_reused {
                 self.now = self.local.io.now();
             }
-            self.prepare(&mut side, destination, cluster);
+            if let Err(error) = self.prepare(&mut side, destination, cluster) {
+                return self.client_fault(Fault::Head(error));
+            }
             match self.exchange_heads(&mut side, cluster, started).await {
                 Awaited::Head => return self.head(side),
                 // Nothing was sent and nothing is lost: not an attempt that failed.
@@ -161,7 +164,12 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     }
 
     /// Hands over the head, and sets the body to its beginning.
-    fn prepare(&mut self, side: &mut impl DestinationSide, destination: &DestinationView, cluster: &ClusterView) {
+    fn prepare(
+        &mut self,
+        side: &mut impl DestinationSide,
+        destination: &DestinationView,
+        cluster: &ClusterView,
+    ) -> Result<(), Malformed> {
         let request = self.work.request.view(&self.work.head);
         let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
         let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || {
@@ -183,8 +191,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         self.work.out.clear();
         self.work.reply.clear();
         http1::forward::request(&mut self.work.out, &request, &rewrite);
-        side.head(&self.work.out, request.framing());
+        side.head(&self.work.out, request.framing())?;
         self.upload.rewind(self.client);
+        Ok(())
     }
 
     async fn exchange_heads(

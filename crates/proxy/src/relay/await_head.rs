@@ -113,13 +113,17 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
 
     fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Awaited> {
         loop {
-            let Wires { local, destination, work, .. } = &mut self.wires;
+            let Wires { local, client, destination, work, .. } = &mut self.wires;
             let Workspace { response, reply, .. } = &mut **work;
             let mut scratch = local.scratch.borrow_mut();
             match destination.poll_head(context, &mut scratch, response, reply, self.bounds.kind) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(failure)) => return Poll::Ready(Awaited::Failed(failure)),
-                Poll::Ready(Ok(())) if !response.is_interim() => return Poll::Ready(Awaited::Head),
+                Poll::Ready(Ok(())) if !response.is_interim() => {
+                    // Whoever asks for a tunnel at any other place must not get a destination blamed for it.
+                    let is_told = client.takes_response(response.status());
+                    return Poll::Ready(if is_told { Awaited::Head } else { Awaited::ClientFault(Fault::NoTunnel) });
+                }
                 Poll::Ready(Ok(())) => {}
             }
             let is_switch = response.status() == 101;

@@ -10,6 +10,7 @@ use http1::framing::RequestFraming;
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
 use http1::response::{RequestKind, ResponseHead};
+use http2::error::Malformed;
 use http2::trailers;
 use model::outcome::{AttemptEnd, FailureKind};
 
@@ -140,10 +141,11 @@ impl<S: ::io::Stream> Http1<S> {
 }
 
 impl<S: ::io::Stream> DestinationSide for Http1<S> {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) {
+    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
         self.out.extend_from_slice(head);
         self.framing = framing;
         self.has_ended = !framing.has_body();
+        Ok(())
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<()> {

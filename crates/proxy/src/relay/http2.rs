@@ -8,6 +8,7 @@ use http1::framing::RequestFraming;
 use http1::limits::HeadLimits;
 use http1::request::{Parsed, RequestHead};
 use http1::response::{RequestKind, ResponseHead};
+use http2::error::Malformed;
 use http2::request::Rest;
 use http2::{request, response, trailers};
 use model::address::Scheme;
@@ -73,15 +74,16 @@ impl Http2 {
 }
 
 impl DestinationSide for Http2 {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) {
+    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
         let end = if framing.has_body() { h2::End::Later } else { h2::End::Here };
         let ours = Failure { kind: FailureKind::Cancelled, progress: Progress::NotSent, was_on_wire: true };
-        let State::Placed(place) = std::mem::replace(&mut self.state, State::Failed(ours)) else { return };
-        let Ok(request) = request::read(head, &mut RequestHead::default(), self.scheme.clone()) else { return };
+        let State::Placed(place) = std::mem::replace(&mut self.state, State::Failed(ours)) else { return Ok(()) };
+        let request = request::read(head, &mut RequestHead::default(), self.scheme.clone())?;
         self.state = match place.send(request, end) {
             Ok(call) => State::Called(Box::new(call)),
             Err(failure) => State::Failed(failure),
         };
+        Ok(())
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, frame: &mut Option<Frame>, end: End) -> Poll<()> {

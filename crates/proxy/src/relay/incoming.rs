@@ -290,6 +290,10 @@ impl<I: Io> ClientSide for Incoming<'_, I> {
     }
 
     /// What offers a switch goes the way of [`crate::turn`] where HTTP/1.1 is spoken; HTTP/2 has no 101 (RFC 9113 8.6).
+    fn takes_response(&self, _: u16) -> bool {
+        true
+    }
+
     fn takes_switch(&self, _: &Response<'_>) -> bool {
         false
     }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use board::InFlight;
 use http1::framing::RequestFraming;
 use http1::response::{RequestKind, ResponseHead};
+use http2::error::Malformed;
 use model::outcome::{AttemptEnd, FailureKind};
 
 use super::frame::{End, Frame};
@@ -21,7 +22,7 @@ pub(crate) enum Outgoing<S> {
 }
 
 impl<S: ::io::Stream> DestinationSide for Outgoing<S> {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) {
+    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
         match self {
             Self::Http1(side) => side.head(head, framing),
             Self::Http2(side) => side.head(head, framing),

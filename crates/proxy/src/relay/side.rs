@@ -9,6 +9,7 @@ use board::InFlight;
 use http1::body::BodyError;
 use http1::framing::RequestFraming;
 use http1::response::{RequestKind, Response, ResponseHead};
+use http2::error::Malformed;
 use model::outcome::{AttemptEnd, FailureKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -67,6 +68,10 @@ pub(crate) trait ClientSide {
     /// Whether the client takes this 101, which accepts what its request's text offers.
     fn takes_switch(&self, response: &Response<'_>) -> bool;
 
+    /// Whether the client can be told of a final response of this status. A 2xx in answer to an extended CONNECT would say
+    /// that the tunnel is there (RFC 8441 5), and the response's content would be taken for what comes through it.
+    fn takes_response(&self, status: u16) -> bool;
+
     /// Tells the client of the switch, in place of [`ClientSide::head`], with the 101 as an HTTP/1.1 client would get
     /// it; then its bytes go both ways.
     fn switch(&mut self, head: &[u8]) -> Result<&mut dyn Duplex, Gone>;
@@ -80,8 +85,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 /// The destination's side: one request out, one response in, over a connection that is there.
 pub(crate) trait DestinationSide {
     /// Takes the request's head as `http1::forward::request` wrote it. Called once, first. `framing` is what the head
-    /// says of the body.
-    fn head(&mut self, head: &[u8], framing: RequestFraming);
+    /// says of the body. An error is the request's: the destination's version has no form for it, and nothing was sent.
+    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed>;
 
     /// Sends as much of `frame` as there is room for, as [`ClientSide::poll_send`] does; ready when it has left, and the
     /// head with it. A failure is remembered and not told: only reading says what became of the request. Then and once

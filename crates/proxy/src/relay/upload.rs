@@ -16,6 +16,7 @@ use exchange::Replay;
 use http::HeaderMap;
 use http1::body::BodyError;
 use http1::request::Request;
+use http2::error::Malformed;
 
 use super::frame::{End, Frame};
 use super::side::{BodyFault, ClientSide, DestinationSide};
@@ -59,7 +60,7 @@ pub(crate) enum Moved {
     Fault(Fault),
 }
 
-/// What a client does wrong while it sends its body.
+/// What a client does wrong that shows only when its request is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Broken framing, or trailers that must not be.
@@ -68,6 +69,10 @@ pub(crate) enum Fault {
     TooLarge,
     /// Nothing for too long.
     Stalled,
+    /// What it asks for has no form in the destination's version.
+    Head(Malformed),
+    /// It asked for a tunnel where the destination answers like any other request.
+    NoTunnel,
     /// Its side ended the exchange: no answer gets there.
     Unanswerable,
 }

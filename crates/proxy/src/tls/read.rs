@@ -1,19 +1,10 @@
-//! Reading small files, and telling whether they changed since.
+//! Telling whether files changed since they were read.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Reads a file whole; one of more than [`MAX_BYTES`] is refused, so that a device given by mistake fills no memory.
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 4 MiB"));
-    }
-    Ok(bytes)
-}
+pub(super) use upstream::tls::read_whole as read;
 
 /// What tells one state of a file from another: who it is, how long, and when it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,5 +46,3 @@ fn stamp(metadata: &Metadata) -> Stamp {
         changed: (metadata.ctime(), metadata.ctime_nsec()),
     }
 }
-
-const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -1,5 +1,7 @@
 //! The PEM files that TLS settings name.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rustls::RootCertStore;
@@ -10,7 +12,21 @@ use super::TlsError;
 
 /// Reads a file that should hold `what`.
 pub(super) fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), what, source })
+    read_whole(path).map_err(|source| TlsError::Read { path: path.to_owned(), what, source })
+}
+
+/// Reads a regular file of at most 4 MiB whole. Anything else that is named by mistake is refused: whoever opens a pipe
+/// waits for a writer that may never come, and a device need not end.
+pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 4 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// Authorities.
@@ -40,3 +56,5 @@ pub(super) fn key(path: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'static>, Tls
 fn bad(path: &Path, index: usize, reason: String) -> TlsError {
     TlsError::Certificate { path: path.to_owned(), number: index + 1, reason }
 }
+
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
