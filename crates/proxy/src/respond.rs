@@ -4,8 +4,9 @@
 use exchange::{Answer, grpc};
 use http1::connection::{Persistence, Version};
 use http1::forward::{phrase, write_connection, write_field, write_length, write_status_line};
+use http1::request::Request;
 use http1::response::RequestKind;
-use model::request::Fields;
+use model::request::Method;
 
 /// An answer of our own, with nothing left to decide.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +46,9 @@ pub(crate) enum Speaks {
 }
 
 impl Speaks {
-    /// What the client of a request with these fields speaks.
-    pub(crate) fn of(fields: &impl Fields) -> Self {
-        if grpc::is_call(fields) { Self::Grpc } else { Self::Http }
+    /// What the client of this request speaks. Calls are POSTs: to a CONNECT a 200 would say that there is a tunnel.
+    pub(crate) fn of(request: &Request<'_>) -> Self {
+        if request.method() == Method::Post && grpc::is_call(request) { Self::Grpc } else { Self::Http }
     }
 }
 

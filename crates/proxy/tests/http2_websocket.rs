@@ -151,3 +151,21 @@ fn an_answer_that_refuses_the_upgrade_reaches_the_client() {
         assert_eq!(answer(response).await.unwrap().status, 404);
     });
 }
+
+#[test]
+fn a_refused_connect_that_calls_itself_grpc_is_not_answered_with_a_200() {
+    let destination = Destination::answering(200, "ok");
+    let proxy = setup(&[destination.addr()]).start();
+    run(async {
+        let client = connect(proxy.addr).await;
+        let mut extended = opening("connect-udp");
+        let mut plain = Request::connect("a.test:443").body(()).unwrap();
+        for request in [&mut extended, &mut plain] {
+            request.headers_mut().insert("content-type", "application/grpc".parse().unwrap());
+        }
+        for request in [extended, plain] {
+            let (response, _send) = client.start(request, false).await;
+            assert_eq!(answer(response).await.unwrap().status, 501);
+        }
+    });
+}

@@ -7,6 +7,7 @@ use ::h2::ext::Protocol;
 use ::h2::server::SendResponse;
 use bytes::Bytes;
 use exchange::grpc;
+use http::Method;
 use http::header::CONTENT_TYPE;
 use http1::request::Parsed;
 use http2::request::Rest;
@@ -33,7 +34,8 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     let (parts, body) = request.into_parts();
     let rest = if body.is_end_stream() { Rest::Nothing } else { Rest::Follows };
     let kind = StreamSide::kind_of(&parts.method);
-    let is_call = parts.headers.get_all(CONTENT_TYPE).iter().any(|value| grpc::is_content_type(value.as_bytes()));
+    let is_call = parts.method == Method::POST
+        && parts.headers.get_all(CONTENT_TYPE).iter().any(|value| grpc::is_content_type(value.as_bytes()));
     let speaks = if is_call { Speaks::Grpc } else { Speaks::Http };
     let mut side = StreamSide::new(body, respond, kind);
     let mut work = local.workspace();
