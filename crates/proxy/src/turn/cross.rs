@@ -39,7 +39,8 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     let peer = Peer {
         address: client.address,
         scheme: client.scheme(),
-        is_local: client.is_local(),
+        // Asked for by the self check alone, which the turn has answered before; finding out costs system calls.
+        is_local: false,
         on_behalf: client.on_behalf(),
     };
     let may_go_on =
