@@ -3,8 +3,8 @@
 //!
 //! Users and token are looked up at each changing call, so that a reload or a new token file counts at once.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use model::config::Control;
@@ -71,7 +71,11 @@ fn bearer(value: &str) -> Option<&str> {
 
 fn read_token(path: &Path) -> Option<String> {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
+    let open = || {
+        // Opening a pipe would wait for whoever writes to it.
+        if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is no regular file")) }
+    };
+    let read = open().and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
     if let Err(error) = read {
         tracing::warn!(target: "control", path = %path.display(), %error, "control.token_file cannot be read");
         return None;
@@ -115,6 +119,14 @@ mod tests {
         assert_eq!(admit(Peer::Unix { uid: 4242 }, None, &control(&["nobody-at-all", "4242"], None)), Ok(()));
         let refused = admit(Peer::Unix { uid: 4242 }, None, &control(&["nobody-at-all"], None));
         assert_eq!(refused, Err(Refused::User { uid: 4242 }));
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_token_admits_nobody_and_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("token");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(admit(Peer::Tcp, Some("Bearer x"), &control(&[], Some(&pipe))), Err(Refused::WrongToken));
     }
 
     #[test]
