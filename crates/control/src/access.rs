@@ -132,15 +132,15 @@ mod tests {
     #[test]
     fn tcp_needs_the_token() {
         let folder = std::env::temp_dir().join(format!("lazaret-token-{}", std::process::id()));
-        std::fs::write(&folder, "s3cret\n").unwrap();
+        fs::write(&folder, "s3cret\n").unwrap();
         let with = control(&[], Some(&folder));
         assert_eq!(admit(Peer::Tcp, Some("bearer s3cret"), &with), Ok(()));
         assert_eq!(admit(Peer::Tcp, Some("Bearer s3creT"), &with), Err(Refused::WrongToken));
         assert_eq!(admit(Peer::Tcp, Some("Basic s3cret"), &with), Err(Refused::NoToken { has_token: true }));
         assert_eq!(admit(Peer::Tcp, Some("Bearer "), &with), Err(Refused::NoToken { has_token: true }));
-        std::fs::write(&folder, "\n").unwrap();
+        fs::write(&folder, "\n").unwrap();
         assert_eq!(admit(Peer::Tcp, Some("Bearer x"), &with), Err(Refused::WrongToken));
-        std::fs::remove_file(&folder).unwrap();
+        fs::remove_file(&folder).unwrap();
         assert_eq!(admit(Peer::Tcp, Some("Bearer x"), &with), Err(Refused::WrongToken));
         assert_eq!(admit(Peer::Tcp, None, &control(&[], None)), Err(Refused::NoToken { has_token: false }));
     }
