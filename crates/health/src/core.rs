@@ -2,28 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use model::cluster::{Cluster, Compat};
-use model::event::{Cause, EventKind, Evidence, Seen};
-use model::health::{CheckKind, Health, Switch};
+use model::cluster::Cluster;
+use model::event::{Cause, EventKind, Evidence};
+use model::health::{CheckKind, Switch};
 use model::id::{ClusterId, Slot};
-use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 use model::view::HealthView;
 
 use crate::away;
 use crate::cluster::ClusterState;
 use crate::effects::Effects;
-use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
+use crate::input::{HealthSet, Input, Probed};
 use crate::judge::{Changed, reactivate, set_active, set_passive};
 use crate::output::Output;
-use crate::passive::{Needs, PassivePolicy, PassiveState, Verdict};
+use crate::passive::{Needs, Verdict};
 use crate::registry::Registry;
 use crate::reload::Reload;
 use crate::schedule;
 use crate::slots::{Place, Slots};
-use crate::status::{count_failure, count_success};
 use crate::timers::TimerKey;
 
 /// Decides who is healthy.
@@ -39,16 +36,9 @@ pub struct Core {
     is_started: bool,
     pub(crate) is_draining: bool,
     next_number: u64,
-    ignored: Ignored,
+    pub(crate) ignored: Ignored,
     /// Clusters whose availability must be chosen anew.
     unselected: BTreeSet<usize>,
-}
-
-/// Whether some policy had a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judged {
-    Yes,
-    No,
 }
 
 /// Inputs that named what the core does not know (any more); harmless, but worth a counter.
@@ -212,103 +202,6 @@ impl Core {
         }
     }
 
-    fn outcome_seen(&mut self, event: &OutcomeEvent) {
-        let Some(place) = self.slots.place(event.slot) else {
-            self.ignored.slots += 1;
-            return;
-        };
-        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        let moved = schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
-        let is_known = cluster.config.compat == Compat::None
-            && cluster
-                .destinations
-                .get(place.destination)
-                .and_then(|destination| destination.traffic.ejected_at)
-                .is_some_and(|ejected_at| event.picked_at < ejected_at + PUBLISHED_AFTER);
-        let is_judged = cluster.passive() == Switch::On && !is_known;
-        if moved == Changed::Yes {
-            self.touch(place);
-        }
-        if !is_judged {
-            return;
-        }
-        let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
-        self.note_outcome(place, event, ok);
-        self.judge_traffic(place, |needs, now, state, policy| match needs {
-            Needs::Failures | Needs::Nothing if ok > 0 => policy.on_sums(now, state, ok),
-            Needs::Failures | Needs::Nothing | Needs::EveryOutcome => policy.on_outcome(now, state, event),
-        });
-        self.touch(place);
-    }
-
-    fn sum_taken(&mut self, sum: Sum) {
-        let Some(place) = self.slots.place(sum.slot) else {
-            self.ignored.slots += 1;
-            return;
-        };
-        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        if cluster.needs != Needs::Failures || cluster.passive() == Switch::Off || sum.ok == 0 {
-            return;
-        }
-        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
-        let before = destination.counter;
-        count_success(&mut destination.counter, sum.ok);
-        let is_news =
-            destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
-        destination.traffic.has_failed = false;
-        destination.traffic.is_unproven = false;
-        let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
-        if is_judged == Judged::Yes || is_news {
-            self.touch(place);
-        }
-    }
-
-    /// Feeds the counts that people see with one outcome.
-    fn note_outcome(&mut self, place: Place, event: &OutcomeEvent, ok: u64) {
-        let Some(destination) =
-            self.clusters.get_mut(place.cluster).and_then(|c| c.destinations.get_mut(place.destination))
-        else {
-            return;
-        };
-        let outcome = &event.outcome;
-        match outcome.class {
-            OutcomeClass::Ok => {
-                count_success(&mut destination.counter, ok);
-                destination.traffic.has_failed = false;
-                destination.traffic.is_unproven = false;
-            }
-            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => {
-                count_failure(&mut destination.counter, outcome.failure);
-                destination.traffic.has_failed = true;
-                let (failure, status) = (outcome.failure, outcome.status);
-                destination.traffic.failed.push(Seen { at: event.at, class: Some(outcome.class), failure, status });
-            }
-            OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => {}
-        }
-    }
-
-    /// Asks each passive policy of a destination. The first that finds it bad ejects it; else the last other word counts.
-    fn judge_traffic(
-        &mut self,
-        place: Place,
-        mut ask: impl FnMut(Needs, Timestamp, &PassiveState, &mut dyn PassivePolicy) -> Option<Verdict>,
-    ) -> Judged {
-        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return Judged::No };
-        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return Judged::No };
-        let state = PassiveState { health: destination.health.passive, ejected_at: destination.traffic.ejected_at };
-        let mut verdict: Option<(Verdict, String)> = None;
-        for (_, policy) in &mut destination.traffic.policies {
-            let Some(answer) = ask(policy.needs(), self.effects.now, &state, policy.as_mut()) else { continue };
-            let is_bad_already = verdict.as_ref().is_some_and(|(one, _)| one.health == Health::Unhealthy);
-            if !is_bad_already {
-                verdict = Some((answer, policy.name().to_owned()));
-            }
-        }
-        let Some((verdict, policy)) = verdict else { return Judged::No };
-        set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
-        Judged::Yes
-    }
-
     fn health_set(&mut self, set: &HealthSet) {
         let place = self.clusters.iter().enumerate().find_map(|(cluster, state)| {
             let destination = state.destinations.iter().position(|one| one.key == set.destination)?;
@@ -366,7 +259,7 @@ impl Core {
     }
 
     /// Something about this destination has changed: status, picture and availability follow.
-    fn touch(&mut self, place: Place) {
+    pub(crate) fn touch(&mut self, place: Place) {
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
         let (active, passive) = (cluster.active(), cluster.passive());
         cluster.is_picture_stale = true;
@@ -405,7 +298,3 @@ impl Core {
         }
     }
 }
-
-/// How long a worker may go on picking an ejected destination until the next picture has reached it. Picks of that time
-/// say nothing new, either.
-const PUBLISHED_AFTER: Duration = Duration::from_millis(10);

@@ -33,6 +33,7 @@ mod schedule;
 mod slots;
 mod status;
 mod timers;
+mod traffic;
 
 pub mod membership;
 pub mod saved;

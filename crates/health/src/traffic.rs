@@ -1,0 +1,127 @@
+//! What traffic says: outcomes and sums, counted for people and judged by the passive policies.
+
+use std::time::Duration;
+
+use model::cluster::Compat;
+use model::event::{Cause, Seen};
+use model::health::{Health, Switch};
+use model::outcome::OutcomeClass;
+use model::time::Timestamp;
+
+use crate::core::Core;
+use crate::input::{OutcomeEvent, Sum};
+use crate::judge::{Changed, set_passive};
+use crate::passive::{Needs, PassivePolicy, PassiveState, Verdict};
+use crate::schedule;
+use crate::slots::Place;
+use crate::status::{count_failure, count_success};
+
+/// Whether some policy had a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    Yes,
+    No,
+}
+
+impl Core {
+    pub(crate) fn outcome_seen(&mut self, event: &OutcomeEvent) {
+        let Some(place) = self.slots.place(event.slot) else {
+            self.ignored.slots += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let moved = schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
+        let is_known = cluster.config.compat == Compat::None
+            && cluster
+                .destinations
+                .get(place.destination)
+                .and_then(|destination| destination.traffic.ejected_at)
+                .is_some_and(|ejected_at| event.picked_at < ejected_at + PUBLISHED_AFTER);
+        let is_judged = cluster.passive() == Switch::On && !is_known;
+        if moved == Changed::Yes {
+            self.touch(place);
+        }
+        if !is_judged {
+            return;
+        }
+        let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
+        self.note_outcome(place, event, ok);
+        self.judge_traffic(place, |needs, now, state, policy| match needs {
+            Needs::Failures | Needs::Nothing if ok > 0 => policy.on_sums(now, state, ok),
+            Needs::Failures | Needs::Nothing | Needs::EveryOutcome => policy.on_outcome(now, state, event),
+        });
+        self.touch(place);
+    }
+
+    pub(crate) fn sum_taken(&mut self, sum: Sum) {
+        let Some(place) = self.slots.place(sum.slot) else {
+            self.ignored.slots += 1;
+            return;
+        };
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        if cluster.needs != Needs::Failures || cluster.passive() == Switch::Off || sum.ok == 0 {
+            return;
+        }
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
+        let before = destination.counter;
+        count_success(&mut destination.counter, sum.ok);
+        let is_news =
+            destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
+        destination.traffic.has_failed = false;
+        destination.traffic.is_unproven = false;
+        let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
+        if is_judged == Judged::Yes || is_news {
+            self.touch(place);
+        }
+    }
+
+    /// Feeds the counts that people see with one outcome.
+    fn note_outcome(&mut self, place: Place, event: &OutcomeEvent, ok: u64) {
+        let Some(destination) =
+            self.clusters.get_mut(place.cluster).and_then(|c| c.destinations.get_mut(place.destination))
+        else {
+            return;
+        };
+        let outcome = &event.outcome;
+        match outcome.class {
+            OutcomeClass::Ok => {
+                count_success(&mut destination.counter, ok);
+                destination.traffic.has_failed = false;
+                destination.traffic.is_unproven = false;
+            }
+            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => {
+                count_failure(&mut destination.counter, outcome.failure);
+                destination.traffic.has_failed = true;
+                let (failure, status) = (outcome.failure, outcome.status);
+                destination.traffic.failed.push(Seen { at: event.at, class: Some(outcome.class), failure, status });
+            }
+            OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => {}
+        }
+    }
+
+    /// Asks each passive policy of a destination. The first that finds it bad ejects it; else the last other word counts.
+    fn judge_traffic(
+        &mut self,
+        place: Place,
+        mut ask: impl FnMut(Needs, Timestamp, &PassiveState, &mut dyn PassivePolicy) -> Option<Verdict>,
+    ) -> Judged {
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return Judged::No };
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return Judged::No };
+        let state = PassiveState { health: destination.health.passive, ejected_at: destination.traffic.ejected_at };
+        let mut verdict: Option<(Verdict, String)> = None;
+        for (_, policy) in &mut destination.traffic.policies {
+            let Some(answer) = ask(policy.needs(), self.effects.now, &state, policy.as_mut()) else { continue };
+            let is_bad_already = verdict.as_ref().is_some_and(|(one, _)| one.health == Health::Unhealthy);
+            if !is_bad_already {
+                verdict = Some((answer, policy.name().to_owned()));
+            }
+        }
+        let Some((verdict, policy)) = verdict else { return Judged::No };
+        set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
+        Judged::Yes
+    }
+}
+
+/// How long a worker may go on picking an ejected destination until the next picture has reached it. Picks of that time
+/// say nothing new, either.
+const PUBLISHED_AFTER: Duration = Duration::from_millis(10);
