@@ -42,6 +42,12 @@ pub enum ConfigureError {
 pub struct Gone;
 
 impl Handle {
+    /// Waits for the monitor's first turn: the event of the first configuration is in the journal, its snapshot is
+    /// published, and the first probes are on their way.
+    pub async fn begun(&self) -> Result<(), Gone> {
+        self.ask(Command::Begun).await
+    }
+
     /// Takes a configuration over: all or nothing. It is in force, and published, when this returns; says in one line
     /// what changed, as the journal does.
     pub async fn configure(&self, config: Arc<Config>) -> Result<String, ConfigureError> {
@@ -93,6 +99,7 @@ impl Handle {
 
 /// One command, with the way back. Whoever asked may be gone by then; that is no error.
 pub(crate) enum Command {
+    Begun(oneshot::Sender<()>),
     Configure { config: Arc<Config>, reply: oneshot::Sender<Result<String, ConfigureError>> },
     Refused { summary: String, reply: oneshot::Sender<()> },
     SetHealth { set: HealthSet, reply: oneshot::Sender<()> },

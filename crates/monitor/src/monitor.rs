@@ -248,6 +248,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         // The answer comes last: who asked may rely on what was done. A reply that nobody waits for is dropped.
         match command {
             None => return Turn::Over,
+            // Commands are heard after the first turn's work.
+            Some(Command::Begun(reply)) => {
+                let _ = reply.send(());
+            }
             Some(Command::Configure { config, reply }) => match self.check(now, &config) {
                 Ok(()) => {
                     // One after the other: the one that waits has waited for long enough.

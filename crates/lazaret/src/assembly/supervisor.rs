@@ -171,6 +171,8 @@ impl Supervisor {
         let api = control::Context::new(process, Arc::clone(&journal), metrics, instance, sender);
         let (control_stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(monitor.run());
+        // Who started it finds the configuration's event in the journal.
+        handle.begun().await.map_err(monitor::ConfigureError::Gone)?;
         let control = tokio::task::spawn_local(serve(api, control_listeners, stopped));
         let addresses = Addresses::default();
         addresses.set(workers.addresses());

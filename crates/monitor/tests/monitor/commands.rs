@@ -19,7 +19,7 @@ use monitor::{ConfigureError, Names};
 use upstream::{LookUp, LookedUp};
 
 use crate::destination::{Destination, status};
-use crate::world::{check, cluster, config, millis, run, run_named, secs};
+use crate::world::{check, cluster, config, millis, run, run_before_first_turn, run_named, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_configuration_with_a_bad_ca_file_is_refused_and_changes_nothing() {
@@ -34,6 +34,18 @@ async fn a_configuration_with_a_bad_ca_file_is_refused_and_changes_nothing() {
         world.handle.refused("lazaret.yaml:3:1: error: unknown key".to_owned()).await.unwrap();
         let refused = |event: &EventKind| matches!(event, EventKind::Config { applied: false, .. });
         assert_eq!(world.events().iter().filter(|event| refused(event)).count(), 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_waited_for_the_beginning_finds_the_configuration_in_the_journal() {
+    let destinations = [("one", "http://10.0.0.1/")];
+    run_before_first_turn(config(vec![cluster("a", Some(check()), &destinations)]), async |world| {
+        assert!(world.events().is_empty());
+        world.handle.begun().await.unwrap();
+        assert!(matches!(world.events()[..], [EventKind::Config { applied: true, .. }]));
+        assert_eq!(world.health("a", "one").health.active, Health::Unknown);
     })
     .await;
 }

@@ -52,7 +52,26 @@ pub async fn run_named(io: Sim, config: Config, names: Names, test: impl AsyncFn
     run_among(io, config, Extensions::default(), names, test).await;
 }
 
+/// The same with a test that is asked before the monitor, which else has its first turn before the test begins.
+pub async fn run_before_first_turn(config: Config, test: impl AsyncFnOnce(World)) {
+    let (monitor, world) = made(Sim::new(), config, Extensions::default(), Names::off());
+    tokio::select! {
+        biased;
+        () = test(world) => {}
+        () = monitor.run() => panic!("the monitor ended"),
+    }
+}
+
 async fn run_among(io: Sim, config: Config, extensions: Extensions, names: Names, test: impl AsyncFnOnce(World)) {
+    let (monitor, world) = made(io, config, extensions, names);
+    tokio::select! {
+        biased;
+        () = monitor.run() => panic!("the monitor ended"),
+        () = test(world) => {}
+    }
+}
+
+fn made(io: Sim, config: Config, extensions: Extensions, names: Names) -> (Monitor<Sim, TableResolver>, World) {
     let journal = Journal::new(Metrics::new());
     let context = Context {
         connector: Connector::new(io.clone(), TableResolver::default(), Tls::new()),
@@ -65,11 +84,7 @@ async fn run_among(io: Sim, config: Config, extensions: Extensions, names: Names
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();
     let world = World { io, handle: monitor.handle().unwrap(), board: monitor.board(), journal };
-    tokio::select! {
-        biased;
-        () = monitor.run() => panic!("the monitor ended"),
-        () = test(world) => {}
-    }
+    (monitor, world)
 }
 
 impl World {
