@@ -1,6 +1,6 @@
 //! The one immutable view that a request loads: configuration and availability together.
 //!
-//! Built by monitor/publish on each change of either; parts that did not change are shared between two snapshots.
+//! Built by bridge/publish on each change of either; parts that did not change are shared between two snapshots.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,19 +12,15 @@
 //!        └───────────── one task per probe, on the same thread <──────┘
 //! ```
 //!
-//! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: `feed` (board to
-//! core), [`names`] (names to addresses), `publish` (core to board), `budgets`, `gates`, `quiet`, and [`probe`].
+//! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: [`names`]
+//! (names to addresses), `quiet`, and [`probe`]. What lies between the board and the core is the crate `bridge`.
 #![forbid(unsafe_code)]
 
 pub mod handle;
 
 pub mod monitor;
 
-mod budgets;
-mod feed;
-mod gates;
 pub mod names;
-mod publish;
 mod quiet;
 mod summary;
 

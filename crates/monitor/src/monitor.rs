@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ::io::Io;
 use board::{Board, Reader, Trend};
+use bridge::{Budgets, Gates, Publisher, Reach, feed};
 use exchange::snapshot::Snapshot;
 use health::{Core, Input, Output, Probed, Registry, SavedHealth, Ticket};
 use model::address::Scheme;
@@ -26,13 +27,9 @@ use tokio::task::LocalSet;
 use upstream::tls::TlsError;
 use upstream::{Connector, Resolve, Tls};
 
-use crate::budgets::Budgets;
-use crate::feed::{self, Reach};
-use crate::gates::Gates;
 use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
 use crate::names::Names;
 use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
-use crate::publish::Publisher;
 use crate::quiet::QuietSlots;
 use crate::summary;
 

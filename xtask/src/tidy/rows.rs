@@ -61,6 +61,8 @@ enum Row {
     Core,
     Exchange,
     Board,
+    /// Pure, over cores and board.
+    Above,
     Shell,
     Lazaret,
     Rhi,
@@ -74,6 +76,7 @@ impl Row {
             "model" | "apisix" => Self::Vocabulary,
             "exchange" | "http2" => Self::Exchange,
             "board" => Self::Board,
+            "bridge" => Self::Above,
             "lazaret" => Self::Lazaret,
             "lazaret-rhi" => Self::Rhi,
             "testkit" => Self::Testkit,
@@ -100,8 +103,13 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
             to_row == Row::Vocabulary
                 || matches!((from, to), ("exchange", "route" | "balance" | "retry") | ("http2", "http1"))
         }
-        Row::Shell => match to_row {
+        Row::Above => match to_row {
             Row::Vocabulary | Row::Core | Row::Exchange | Row::Board => true,
+            Row::Above => matches!((from, to), ("lab", "bridge")),
+            Row::Shell | Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
+        },
+        Row::Shell => match to_row {
+            Row::Vocabulary | Row::Core | Row::Exchange | Row::Board | Row::Above => true,
             Row::Shell => matches!(
                 (from, to),
                 ("proxy" | "monitor", "upstream")
@@ -111,7 +119,7 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
             Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
         },
         Row::Lazaret => match to_row {
-            Row::Vocabulary | Row::Core | Row::Exchange | Row::Board => true,
+            Row::Vocabulary | Row::Core | Row::Exchange | Row::Board | Row::Above => true,
             Row::Shell => to != "rhi-agent",
             Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
         },
@@ -131,7 +139,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "retry" | "rhi" => &["serde"],
         "http1" => &["httparse"],
         "http2" => &["bytes", "http"],
-        "route" | "exchange" => &[],
+        "route" | "exchange" | "bridge" => &[],
         "board" => &["arc-swap", "crossbeam-utils", "loom"],
         _ => return None,
     };
@@ -159,6 +167,8 @@ mod tests {
             ("http2", "exchange"),
             ("exchange", "http1"),
             ("board", "exchange"),
+            ("bridge", "monitor"),
+            ("health", "bridge"),
             ("control", "proxy"),
             ("patients", "io"),
             ("lazaret", "rhi-agent"),

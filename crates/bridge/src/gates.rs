@@ -16,7 +16,7 @@ use model::view::HealthView;
 
 /// The gates that stand.
 #[derive(Default)]
-pub(crate) struct Gates {
+pub struct Gates {
     standing: BTreeSet<Slot>,
     heard: BTreeSet<Slot>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Gates {
 impl Gates {
     /// `health` is about to be published. Gives the gates that stand from here on and did not before: to be opened
     /// before anybody sees them.
-    pub(crate) fn published(&mut self, health: &HealthView) -> Vec<Slot> {
+    pub fn published(&mut self, health: &HealthView) -> Vec<Slot> {
         let destinations = health.clusters.iter().flat_map(|cluster| &cluster.destinations);
         let behind = destinations.filter(|destination| destination.is_gated && destination.is_available);
         let standing: BTreeSet<Slot> = behind.map(|destination| destination.slot).collect();
@@ -34,7 +34,7 @@ impl Gates {
     }
 
     /// The core is about to hear what requests came to.
-    pub(crate) fn heard(&mut self, input: &Input) {
+    pub fn heard(&mut self, input: &Input) {
         let slots: Vec<Slot> = match input {
             Input::OutcomeSeen(event) => vec![event.slot],
             Input::SumsTaken { sums } => sums.iter().map(|sum| sum.slot).collect(),
@@ -51,7 +51,7 @@ impl Gates {
     }
 
     /// All that follows from what was heard is published. Gives the gates that still stand: the next one may try.
-    pub(crate) fn settled(&mut self) -> Vec<Slot> {
+    pub fn settled(&mut self) -> Vec<Slot> {
         let heard = std::mem::take(&mut self.heard);
         heard.intersection(&self.standing).copied().collect()
     }

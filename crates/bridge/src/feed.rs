@@ -14,7 +14,7 @@ use retry::Trends;
 
 /// Whose successes are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// Those that have an event in the same drain.
     Failed,
     /// All.
@@ -23,15 +23,15 @@ pub(crate) enum Reach {
 
 /// What a drain brought.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// Successes by slot, above zero.
-    pub(crate) sums: BTreeMap<Slot, u64>,
+    pub sums: BTreeMap<Slot, u64>,
     events: Vec<OutcomeEvent>,
 }
 
 /// Takes out what stands on the board. Of merged events only the class and the count are left: they began after the
 /// last drain at the earliest that can be told (`since`) and ended by `now`.
-pub(crate) fn take<'a>(
+pub fn take<'a>(
     reader: &mut Reader,
     slots: impl Iterator<Item = &'a Slot>,
     reach: Reach,
@@ -61,7 +61,7 @@ pub(crate) fn take<'a>(
 
 impl Taken {
     /// Counts all of it for the trends.
-    pub(crate) fn count(&self, trends: &mut Trends, now: Timestamp) {
+    pub fn count(&self, trends: &mut Trends, now: Timestamp) {
         self.sums.iter().for_each(|(&slot, &ok)| trends.succeeded(slot, ok, now));
         self.events.iter().for_each(|event| {
             // An event of a success (where every outcome is one) stands in the sums as well.
@@ -72,7 +72,7 @@ impl Taken {
     }
 
     /// The sums, then the events.
-    pub(crate) fn into_inputs(self) -> impl Iterator<Item = Input> {
+    pub fn into_inputs(self) -> impl Iterator<Item = Input> {
         let sums: Vec<Sum> = self.sums.into_iter().map(|(slot, ok)| Sum { slot, ok }).collect();
         let sums = (!sums.is_empty()).then_some(Input::SumsTaken { sums });
         sums.into_iter().chain(self.events.into_iter().map(Input::OutcomeSeen))

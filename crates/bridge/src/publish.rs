@@ -20,7 +20,7 @@ use route::Table;
 use crate::budgets::Budgets;
 
 /// Builds snapshots.
-pub(crate) struct Publisher {
+pub struct Publisher {
     policies: Policies,
     config: Arc<Config>,
     table: Arc<Table>,
@@ -33,7 +33,8 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) fn new(policies: Policies, config: Arc<Config>) -> Self {
+    /// For snapshots of `config`, with balancing policies that are registered in code.
+    pub fn new(policies: Policies, config: Arc<Config>) -> Self {
         let mut publisher = Self {
             policies,
             table: Arc::new(Table::new(&config.routes)),
@@ -49,7 +50,7 @@ impl Publisher {
     }
 
     /// Snapshots are made of `config` from here on.
-    pub(crate) fn configure(&mut self, config: Arc<Config>) {
+    pub fn configure(&mut self, config: Arc<Config>) {
         if self.config.routes != config.routes {
             self.table = Arc::new(Table::new(&config.routes));
         }
@@ -65,22 +66,23 @@ impl Publisher {
         self.config = config;
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    /// The configuration that snapshots are made of.
+    pub fn config(&self) -> &Config {
         &self.config
     }
 
     /// The clusters, each shared with the core and with the snapshots.
-    pub(crate) fn clusters(&self) -> Vec<Arc<Cluster>> {
+    pub fn clusters(&self) -> Vec<Arc<Cluster>> {
         self.clusters.clone()
     }
 
     /// All slots of the last snapshot, and whose they are.
-    pub(crate) fn owners(&self) -> &BTreeMap<Slot, ClusterId> {
+    pub fn owners(&self) -> &BTreeMap<Slot, ClusterId> {
         &self.owners
     }
 
     /// The snapshot of this moment.
-    pub(crate) fn snapshot(&mut self, core: &mut Core, budgets: &mut Budgets) -> Snapshot {
+    pub fn snapshot(&mut self, core: &mut Core, budgets: &mut Budgets) -> Snapshot {
         let health = core.view();
         let mut clusters = Vec::with_capacity(self.clusters.len());
         let mut is_any_new = self.published.len() != self.clusters.len();

@@ -12,7 +12,7 @@ use retry::budget::{Cost, FLOOR_PER_SECOND, income, leak};
 
 /// The clusters' places among the board's budgets.
 #[derive(Default)]
-pub(crate) struct Budgets {
+pub struct Budgets {
     places: BTreeMap<ClusterId, Account>,
     next: u32,
 }
@@ -25,7 +25,7 @@ struct Account {
 
 impl Budgets {
     /// The cluster's place; the same while the process lives.
-    pub(crate) fn place(&mut self, cluster: &ClusterId) -> u32 {
+    pub fn place(&mut self, cluster: &ClusterId) -> u32 {
         if let Some(account) = self.places.get(cluster) {
             return account.place;
         }
@@ -36,7 +36,7 @@ impl Budgets {
     }
 
     /// Pays for successes.
-    pub(crate) fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, u64>, owners: &BTreeMap<Slot, ClusterId>) {
+    pub fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, u64>, owners: &BTreeMap<Slot, ClusterId>) {
         for (slot, &ok) in sums {
             if let Some(account) = owners.get(slot).and_then(|cluster| self.places.get(cluster)) {
                 let amount = ok.saturating_mul(u64::from(Cost::DEPOSIT.0));
@@ -47,7 +47,7 @@ impl Budgets {
 
     /// Gives those that are new their first income, so that a failure right after the start (or after a reload) may be
     /// retried. Before their snapshot is published.
-    pub(crate) fn open<S>(&mut self, board: &Board<S>, now: Timestamp) {
+    pub fn open<S>(&mut self, board: &Board<S>, now: Timestamp) {
         for Account { place, at } in self.places.values_mut().filter(|account| account.at.is_none()) {
             *at = Some(now);
             board.deposit(*place, FLOOR_PER_SECOND, u32::MAX);
@@ -55,7 +55,7 @@ impl Budgets {
     }
 
     /// Lets time pass, for all that are open. For the tick: over shorter spans the leak is lost to rounding.
-    pub(crate) fn advance<S>(&mut self, board: &Board<S>, now: Timestamp) {
+    pub fn advance<S>(&mut self, board: &Board<S>, now: Timestamp) {
         for Account { place, at } in self.places.values_mut() {
             let Some(before) = at.replace(now) else { continue };
             let elapsed = now.since(before);
