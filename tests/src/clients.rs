@@ -27,8 +27,13 @@ pub fn exists(program: &str) -> bool {
 
 /// Runs `program` to its end, 60 s at most.
 pub fn run<I: AsRef<std::ffi::OsStr>>(program: &str, words: impl IntoIterator<Item = I>) -> Ran {
+    run_for(60, program, words)
+}
+
+/// Runs `program` to its end, so many seconds at most.
+pub fn run_for<I: AsRef<std::ffi::OsStr>>(seconds: u32, program: &str, words: impl IntoIterator<Item = I>) -> Ran {
     let mut command = Command::new("timeout");
-    command.args(["60", program]).args(words);
+    command.args([&seconds.to_string(), program]).args(words);
     let Output { status, stdout, stderr } = command.output().expect("coreutils are there");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ran { code: status.code(), out: text(stdout), errors: text(stderr) }
@@ -36,10 +41,21 @@ pub fn run<I: AsRef<std::ffi::OsStr>>(program: &str, words: impl IntoIterator<It
 
 /// The Python of the folder that `cargo xtask setup` prepares, with the packages of `tests/python/requirements.txt`.
 pub fn python() -> Option<PathBuf> {
+    let python = python_folder()?.join("bin/python");
+    python.is_file().then_some(python)
+}
+
+/// The archive of a package of `tests/python/archives.txt`.
+pub fn archive(package: &str) -> Option<PathBuf> {
+    let files = std::fs::read_dir(python_folder()?.join("archives")).ok()?;
+    let is_wanted = |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(package));
+    files.flatten().map(|entry| entry.path()).find(is_wanted)
+}
+
+fn python_folder() -> Option<PathBuf> {
     let test = std::env::current_exe().expect("a test knows its own path");
     // target/debug/deps/<test>
-    let python = test.ancestors().nth(3)?.join("python/bin/python");
-    python.is_file().then_some(python)
+    Some(test.ancestors().nth(3)?.join("python"))
 }
 
 /// A file of `tests/python`.

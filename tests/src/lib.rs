@@ -5,6 +5,7 @@ pub mod binaries;
 pub mod clients;
 pub mod control;
 pub mod generations;
+pub mod grpc;
 pub mod load;
 pub mod mixed;
 pub mod netns;

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use end_to_end::control::is_long;
+use end_to_end::control::{attempts, is_long};
 use end_to_end::mixed::{self, Echo, Tally};
 use end_to_end::process::Lazaret;
 
@@ -43,11 +43,29 @@ fn a_mixed_load_with_aborts_resets_and_reloads_mixes_nothing_up_and_leaves_nothi
     println!("{tally:?}, resident {warm} after a third, {end} at the end, {turn} reloads");
     assert_eq!(tally.wrong.load(Ordering::Relaxed), 0, "answers were mixed up: {tally:?}");
     assert!(Tally::of(&tally.right) > 1_000 && Tally::of(&tally.left) > 20, "there was too little load: {tally:?}");
-    assert_eq!(Tally::of(&tally.failed_gets), 0, "GETs failed: {tally:?}");
+    // One in twenty tries is reset: of many GETs some meet nothing else. All others are answered.
+    let unlucky = unlucky_gets(&lazaret);
+    assert!(Tally::of(&tally.failed_gets) <= unlucky, "{unlucky} GETs met resets alone, more failed: {tally:?}");
+    assert!(unlucky * 5_000 <= Tally::of(&tally.right), "{unlucky} GETs failed: {tally:?}");
     let room = 8 << 20;
     assert!(end < warm + warm / 5 + room, "memory grows: {warm} after a third of the time, {end} at the end");
     lazaret.wait_until("no request is in flight", || lazaret.metric("lazaret_destination_in_flight", &[]) == 0.0);
     // Connections to destinations are kept for 30 s.
     let bound = baseline + 8 * 3 * 2 + 8;
     lazaret.wait_until("descriptors come back", || lazaret.descriptors() <= bound);
+}
+
+/// How many GETs were answered with an error, each of which must have been tried as often as allowed, in vain each time.
+fn unlucky_gets(lazaret: &Lazaret) -> u64 {
+    let log = std::fs::read_to_string(lazaret.folder.path().join("access.log")).expect("the log is there");
+    let lines = log.lines().filter(|line| line.contains("\"method\":\"GET\"") && line.contains("\"status\":5"));
+    let mut count = 0;
+    for line in lines {
+        let line: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
+        let tried = attempts(&line);
+        assert_eq!(tried.len(), 3, "{line}");
+        assert!(tried.iter().all(|attempt| !attempt.ends_with(":ok")), "{line}");
+        count += 1;
+    }
+    count
 }

@@ -1,5 +1,5 @@
-//! A folder with the Python packages that tests use: `target/python`, made anew when `tests/python/requirements.txt`
-//! changes.
+//! A folder with the Python packages that tests use: `target/python`, made anew when `tests/python/*.txt` change. What is
+//! no wheel is fetched as an archive, for the test that reads it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use crate::run::run;
 
 const REQUIREMENTS: &str = "tests/python/requirements.txt";
+const ARCHIVES: &str = "tests/python/archives.txt";
 
 /// Whether the Python that there is can make such a folder (Debian has that in a package of its own).
 pub(crate) fn can_prepare() -> bool {
@@ -19,7 +20,8 @@ pub(crate) fn can_prepare() -> bool {
 /// Makes the folder, unless it is there with what is wanted. False: it could not be made; its tests skip then.
 pub(crate) fn prepare() -> Result<bool> {
     let folder = folder()?;
-    let wanted = fs::read_to_string(REQUIREMENTS).context(REQUIREMENTS)?;
+    let wanted =
+        fs::read_to_string(REQUIREMENTS).context(REQUIREMENTS)? + &fs::read_to_string(ARCHIVES).context(ARCHIVES)?;
     let mark = folder.join("requirements.txt");
     if fs::read_to_string(&mark).is_ok_and(|had| had == wanted) {
         return Ok(true);
@@ -29,7 +31,19 @@ pub(crate) fn prepare() -> Result<bool> {
     let mut install = Command::new(folder.join("bin/python"));
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]);
     install.args(["--requirement", REQUIREMENTS]);
-    for command in [venv, install] {
+    let mut fetch = Command::new(folder.join("bin/python"));
+    fetch.args([
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+    ]);
+    fetch.args(["--requirement", ARCHIVES, "--dest"]).arg(folder.join("archives"));
+    for command in [venv, install, fetch] {
         if !run(command)?.is_ok {
             return Ok(false);
         }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::counts::{Counts, of_cargo_test, of_nextest};
+use crate::fuzz;
 use crate::run::{Ran, cargo, exists, run};
 use crate::setup::{self, Purpose};
 use crate::tidy;
@@ -41,7 +42,11 @@ pub(crate) fn test() -> Result<ExitCode> {
 
     // They stand outside of the workspace and would go stale unseen. libFuzzer is C++.
     if exists("c++") {
+        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
         report.check("fuzz targets", || {
+            if is_ci {
+                return fuzz::fuzz_for(FUZZ_SECONDS);
+            }
             let words = ["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "fuzz/target", "--locked"];
             run(cargo(&words)).map(|ran| ran.is_ok)
         });
@@ -84,6 +89,9 @@ fn with_skips(skips: &Path, words: &[&str]) -> Result<Ran> {
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
 }
+
+/// How long each fuzz target runs in CI.
+const FUZZ_SECONDS: u64 = 60;
 
 /// What came of each step.
 struct Report {

@@ -1,6 +1,6 @@
 //! Trailers: which may go on (RFC 9110 6.5.1, RFC 9113 8.1), and their two forms.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use http1::body::BodyError;
 use http1::fields::may_be_trailer;
 use http1::forward::write_field;
@@ -34,6 +34,15 @@ pub fn strip(trailers: HeaderMap) -> HeaderMap {
         }
     }
     kept
+}
+
+/// The trailers that end a gRPC call with this status code (gRPC over HTTP/2, "Responses"). `message` is one of our own
+/// words: visible ASCII without `%`.
+pub fn of_call(code: u8, message: &'static str) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(2);
+    trailers.insert("grpc-status", HeaderValue::from(u16::from(code)));
+    trailers.insert("grpc-message", HeaderValue::from_static(message));
+    trailers
 }
 
 /// Appends the trailers as the lines of a trailer section (RFC 9112 7.1.2), without the empty line at its end.

@@ -204,11 +204,16 @@ impl ClientSide for StreamSide {
     }
 
     fn abort(&mut self, why: Abort) {
-        match why {
-            Abort::Cut => {
-                self.has_ended = true;
-                self.respond.send_reset(Reason::INTERNAL_ERROR);
+        let told = match why {
+            Abort::Cut => false,
+            Abort::CallOver(code, message) => {
+                let fields = trailers::of_call(code.number(), message);
+                self.send.as_mut().is_some_and(|send| !self.has_ended && send.send_trailers(fields).is_ok())
             }
+        };
+        self.has_ended = true;
+        if !told {
+            self.respond.send_reset(Reason::INTERNAL_ERROR);
         }
     }
 

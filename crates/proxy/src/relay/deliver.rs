@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use exchange::Input;
 use exchange::snapshot::{ClusterView, DestinationView};
+use exchange::{Input, Reason, grpc};
 use http1::connection::{Persistence, Version};
 use http1::forward::{self, ResponseRewrite};
 use io::Io;
@@ -21,6 +21,7 @@ use super::upload::Moved;
 use super::walk::{Relay, place};
 use crate::changes;
 use crate::leg;
+use crate::respond::Speaks;
 
 /// How a response came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         if matches!(delivered, Delivered::Broken(_) | Delivered::Deadline) {
             // The task that writes for the client goes first, as a reset takes away what waits.
             tokio::task::yield_now().await;
-            self.client.abort(Abort::Cut);
+            let abort = self.abort_of(delivered);
+            self.client.abort(abort);
         }
         let end = self.end_of(status, delivered);
         self.finish(side, cluster, destination, delivered);
@@ -97,6 +99,22 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             },
         };
         poll_fn(|context| delivery.poll(context)).await
+    }
+
+    /// How the client learns that the response is not whole. The time of a gRPC call is told in a call's own words.
+    fn abort_of(&self, delivered: Delivered) -> Abort {
+        let is_call = || {
+            let response = self.work.response.view(&self.work.reply);
+            let answers_call = response
+                .fields()
+                .any(|(_, name, value)| name.eq_ignore_ascii_case(b"content-type") && grpc::is_content_type(value));
+            answers_call && Speaks::of(&self.work.request.view(&self.work.head)) == Speaks::Grpc
+        };
+        if delivered == Delivered::Deadline && is_call() {
+            let details = Reason::Deadline.details();
+            return Abort::CallOver(grpc::Code::of(Reason::Deadline.status(), details), details);
+        }
+        Abort::Cut
     }
 
     pub(super) fn end_of(&self, status: u16, delivered: Delivered) -> AttemptEnd {

@@ -281,7 +281,7 @@ impl<I: Io> ClientSide for Incoming<'_, I> {
 
     fn abort(&mut self, why: Abort) {
         match why {
-            Abort::Cut => self.state = State::Cut,
+            Abort::Cut | Abort::CallOver(..) => self.state = State::Cut,
         }
     }
 

@@ -6,6 +6,7 @@
 use std::task::{Context, Poll};
 
 use board::InFlight;
+use exchange::grpc::Code;
 use http1::body::BodyError;
 use http1::framing::RequestFraming;
 use http1::response::{RequestKind, Response, ResponseHead};
@@ -35,6 +36,8 @@ pub(crate) enum BodyFault {
 pub(crate) enum Abort {
     /// The destination broke off, or a limit of time cut it.
     Cut,
+    /// The time of a gRPC call is over. Where trailers can still be sent they say so, with this status and message.
+    CallOver(Code, &'static str),
 }
 
 /// The client's side: one request in, one response out.
