@@ -12,13 +12,18 @@
 //!        └───────────── one task per probe, on the same thread <──────┘
 //! ```
 //!
-//! Read in this order: [`handle`] (what others ask of it), [`monitor`] (the loop), then what it does: [`names`]
-//! (names to addresses), `quiet`, and [`probe`]. What lies between the board and the core is the crate `bridge`.
+//! Read in this order: [`handle`] (what others ask of it), [`context`] (what it is made of), [`monitor`] (the loop), then
+//! what it does: [`prepare`](mod@prepare) (TLS towards destinations), [`names`] (names to addresses), `quiet`, and
+//! [`probe`]. What lies between the board and the core is the crate `bridge`.
 #![forbid(unsafe_code)]
 
 pub mod handle;
 
+pub mod context;
+
 pub mod monitor;
+
+pub mod prepare;
 
 pub mod names;
 mod quiet;
@@ -26,7 +31,9 @@ mod summary;
 
 pub mod probe;
 
+pub use context::{Context, Extensions};
 pub use handle::{ConfigureError, Gone, Handle};
-pub use monitor::{Context, Extensions, Monitor, prepare};
+pub use monitor::Monitor;
 pub use names::Names;
+pub use prepare::prepare;
 pub use probe::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};

@@ -5,6 +5,8 @@
 //! board's waker (after a breath, see `BREATH`), the next ended lookup, and one sleep up to the next tick or the core's
 //! next timer. Time is looked at after each of them, so that no branch can starve the timers.
 
+mod takeover;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,57 +14,25 @@ use ::io::Io;
 use board::{Board, Reader, Trend};
 use bridge::{Budgets, Gates, Publisher, Reach, feed};
 use exchange::snapshot::Snapshot;
-use health::{Core, Input, Output, Probed, Registry, SavedHealth, Ticket};
-use model::address::Scheme;
-use model::cluster::Cluster;
+use health::{Core, Input, Output, Probed, SavedHealth, Ticket};
 use model::config::Config;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
-use model::upstream::UpstreamHttp;
 use retry::Trends;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
-use upstream::tls::TlsError;
-use upstream::{Connector, Resolve, Tls};
+use upstream::{Resolve, Tls};
 
+use crate::context::Context;
 use crate::handle::{self, Command, ConfigureError, Handle, Pulse};
 use crate::names::Names;
-use crate::probe::{Ended, ProbeBuilder, ProbeSender, Probes};
+use crate::prepare::prepare;
+use crate::probe::{Ended, Probes};
 use crate::quiet::QuietSlots;
 use crate::summary;
-
-/// What a monitor works with.
-pub struct Context<I, R> {
-    /// The way to destinations, for probes; its clock is the monitor's.
-    pub connector: Connector<I, R>,
-    /// Where events go.
-    pub journal: Arc<Journal>,
-    /// Where probes are counted.
-    pub metrics: Arc<Metrics>,
-    /// Threads that carry traffic.
-    pub workers: usize,
-    /// Drives the jitter of probes and nothing else.
-    pub seed: u64,
-    /// The names of the first configuration's destinations, as far as they were answered.
-    pub names: Names,
-    /// What was written by others.
-    pub extensions: Extensions,
-}
-
-/// What takes the place of built-in parts, registered in code.
-#[derive(Clone, Default)]
-pub struct Extensions {
-    /// Active, passive and availability policies by name.
-    pub health: Registry,
-    /// Balancing policies by name.
-    pub balancing: balance::Policies,
-    /// Makes the request of each HTTP probe in place of the built-in builder.
-    pub probe_builder: Option<Arc<dyn ProbeBuilder>>,
-    /// Sends each HTTP probe in place of the built-in client.
-    pub probe_sender: Option<Arc<dyn ProbeSender>>,
-}
+use takeover::Parked;
 
 /// The monitor. Made before the workers, for it makes the board; [`Self::run`] is the control thread's task.
 pub struct Monitor<I, R> {
@@ -95,13 +65,6 @@ pub struct Monitor<I, R> {
     rested_at: Timestamp,
     /// What comes before is taken together: see [`pace`].
     calm_at: Timestamp,
-}
-
-/// A configuration that waits for the first answers to its names.
-struct Parked {
-    config: Arc<Config>,
-    reply: oneshot::Sender<Result<String, ConfigureError>>,
-    until: Timestamp,
 }
 
 /// Whether probes are sent.
@@ -251,12 +214,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             }
             Some(Command::Configure { config, reply }) => match self.check(now, &config) {
                 Ok(()) => {
-                    // One after the other: the one that waits has waited for long enough.
-                    if let Some(parked) = self.parked.take() {
-                        self.take_parked(now, parked);
-                    }
-                    self.names.configured(now, &config, Some(&self.written));
-                    self.parked = Some(Parked { config, reply, until: now + FIRST_ANSWERS });
+                    self.park(now, config, reply);
                 }
                 Err(error) => {
                     self.carry_out();
@@ -298,46 +256,6 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             }
         }
         Turn::On
-    }
-
-    fn check(&mut self, now: Timestamp, config: &Config) -> Result<(), ConfigureError> {
-        prepare(&self.tls, config).inspect_err(|error| {
-            self.core.handle(now, Input::ConfigRefused { summary: error.to_string() });
-        })
-    }
-
-    /// Takes the configuration that waits over, once its names are answered or its wait is over.
-    fn unpark(&mut self, now: Timestamp) {
-        let is_ready = |parked: &mut Parked| self.names.is_settled() || parked.until <= now;
-        if let Some(parked) = self.parked.take_if(is_ready) {
-            self.take_parked(now, parked);
-        }
-    }
-
-    fn take_parked(&mut self, now: Timestamp, Parked { config, reply, .. }: Parked) {
-        self.names.configured(now, &config, None);
-        let _ = self.names.take_change();
-        let summary = summary::change(&self.written, &config);
-        self.written = config;
-        self.take_over(now, summary.clone());
-        self.carry_out();
-        let _ = reply.send(Ok(summary));
-    }
-
-    /// Addresses of names have changed: the same configuration, for other destinations.
-    fn readdress(&mut self, now: Timestamp) {
-        let expanded = self.names.expand(&self.written);
-        if let Some(summary) = summary::addresses(self.publisher.config(), &expanded) {
-            self.take_over(now, summary);
-        }
-    }
-
-    fn take_over(&mut self, now: Timestamp, summary: String) {
-        // What was seen so far belongs to the configuration before.
-        self.drain(Reach::All);
-        self.publisher.configure(self.names.expand(&self.written));
-        // Its event brings a Publish, also when no health changed.
-        self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
     }
 
     fn tick(&mut self, now: Timestamp) {
@@ -428,34 +346,6 @@ fn not_sent(ticket: Ticket) -> Input {
     Input::Probed(Probed { ticket, failure: Some(FailureKind::Cancelled), status: None })
 }
 
-/// Makes the TLS settings of all clusters with https destinations ready. A platform without roots is no reason to
-/// refuse: what does not need them goes on working, what does fails with that reason.
-pub fn prepare(tls: &Tls, config: &Config) -> Result<(), ConfigureError> {
-    let needed = config.clusters.iter().filter(|cluster| uses_tls(cluster));
-    for (cluster, http) in needed.flat_map(|cluster| versions(cluster).map(move |http| (cluster, http))) {
-        match tls.prepare(&cluster.tls, http) {
-            Ok(()) => {}
-            Err(error @ TlsError::Platform(_)) => {
-                tracing::warn!(target: "monitor", cluster = cluster.id.as_str(), %error, "destinations over https cannot be verified");
-            }
-            Err(source) => return Err(ConfigureError::Tls { cluster: cluster.id.clone(), source }),
-        }
-    }
-    Ok(())
-}
-
-/// What traffic speaks, and what probes do when that is another one.
-fn versions(cluster: &Cluster) -> impl Iterator<Item = UpstreamHttp> {
-    let probes = cluster.health_check.active.as_ref().map(|check| check.http(cluster.http));
-    std::iter::once(cluster.http).chain(probes.filter(|probes| *probes != cluster.http))
-}
-
-fn uses_tls(cluster: &Cluster) -> bool {
-    let mut urls =
-        cluster.destinations.iter().flat_map(|destination| [Some(&destination.address), destination.health.as_ref()]);
-    urls.any(|url| url.is_some_and(|url| url.scheme == Scheme::Https))
-}
-
 /// Between two drains for failures: a storm of them must not keep the thread from its probes, nor the CPU from traffic.
 /// The first failure after a quiet moment is taken at once.
 const BREATH: Duration = Duration::from_millis(1);
@@ -464,7 +354,5 @@ const FEW: usize = 200;
 /// Some times what a publication takes.
 const PER_DESTINATION: Duration = Duration::from_micros(5);
 const LONGEST_PACE: Duration = Duration::from_millis(50);
-/// How long a configuration waits for the first answers to its names.
-const FIRST_ANSWERS: Duration = Duration::from_secs(2);
 /// How often sums are taken, and other addresses taken over.
 const TICK: Duration = Duration::from_millis(100);
