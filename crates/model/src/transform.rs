@@ -2,10 +2,16 @@
 //!
 //! A list as it was written, so that it can be shown again; [`Plan`] is the same list sorted by who applies it.
 
+mod forwarded;
+mod path_text;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::UpstreamHost;
 use crate::pattern::PathPattern;
+
+pub use forwarded::{ForwardAction, Forwarded, ForwardedPart, NodeFormat, NodeName, NodePort, XForwarded};
+pub use path_text::{PathText, push_escaped};
 
 /// One transform. They apply in the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,148 +175,6 @@ impl When {
     }
 }
 
-/// What becomes of one of the fields that name the client. Nothing that came from a peer that is no trusted proxy ever
-/// goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ForwardAction {
-    /// Overwritten.
-    Set,
-    /// Ours behind what a trusted proxy sent.
-    Append,
-    /// Removed.
-    Remove,
-    /// Nothing of ours; what a trusted proxy sent goes on.
-    Off,
-}
-
-/// What becomes of `X-Forwarded-*`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct XForwarded {
-    /// The client's address.
-    pub address: ForwardAction,
-    /// `http` or `https`.
-    pub proto: ForwardAction,
-    /// The Host that the client asked for.
-    pub host: ForwardAction,
-    /// The part of the path that is the proxy's own: there is none, so `Set` removes the field.
-    pub prefix: ForwardAction,
-    /// What the four names begin with; `X-Forwarded-` unless set.
-    pub header_prefix: String,
-}
-
-/// A `Forwarded` field of ours (RFC 7239).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forwarded {
-    /// What stands in it, in this order.
-    pub parts: Vec<ForwardedPart>,
-    /// How it goes with what came.
-    pub action: ForwardAction,
-}
-
-/// A parameter of `Forwarded`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ForwardedPart {
-    /// Who asked us.
-    For(NodeFormat),
-    /// Our own address that was asked.
-    By(NodeFormat),
-    /// `http` or `https`.
-    Proto,
-    /// The Host that the client asked for.
-    Host,
-}
-
-/// How a node is named (RFC 7239 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeFormat {
-    /// The node.
-    pub name: NodeName,
-    /// Its port.
-    pub port: NodePort,
-}
-
-/// How a node's address is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodeName {
-    /// By an identifier made for this request alone.
-    #[default]
-    Random,
-    /// Not.
-    Unknown,
-    /// As it is.
-    Ip,
-}
-
-/// How a node's port is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodePort {
-    /// Not.
-    #[default]
-    None,
-    /// As it is.
-    Port,
-    /// By an identifier made for this request alone.
-    Random,
-}
-
-/// A path, or segments of one, as it is sent: begins with `/`, has no dot segment, everything else is escaped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PathText(String);
-
-impl PathText {
-    /// Parses a path. What may not stand in one is escaped; a query, `#`, a backslash, controls and dot segments are
-    /// refused, with the reason.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if !text.starts_with('/') {
-            return Err("a path starts with /");
-        }
-        let mut out = String::with_capacity(text.len());
-        let bytes = text.as_bytes();
-        for (at, &byte) in bytes.iter().enumerate() {
-            let is_escape = || {
-                let digits = bytes.get(at + 1..at + 3);
-                digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-            };
-            match byte {
-                b'?' | b'#' => return Err("a path has neither query nor fragment"),
-                b'\\' | 0..b' ' | 0x7f => return Err("a path has no backslash and no control characters"),
-                b'%' if !is_escape() => return Err("a % in a path is followed by two hex digits"),
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'%' => out.push(char::from(byte)),
-                _ if b"/-._~!$&'()*+,;=:@".contains(&byte) => out.push(char::from(byte)),
-                _ => push_escaped(&mut out, byte),
-            }
-        }
-        let folded = out.to_ascii_lowercase().replace("%2e", ".");
-        if ["%5c", "%00", "%2f.", ".%2f"].iter().any(|bad| folded.contains(bad)) {
-            return Err("a path has no escaped backslash, NUL or slash before a dot");
-        }
-        let is_dots = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));
-        if folded.split('/').any(is_dots) {
-            return Err("a path has no dot segments");
-        }
-        Ok(Self(out))
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Appends a byte as `%XX`.
-pub fn push_escaped(out: &mut String, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.push('%');
-    for digit in [byte >> 4, byte & 15] {
-        // Four bits are below the number of digits.
-        out.push(char::from(DIGITS.get(usize::from(digit)).copied().unwrap_or(b'0')));
-    }
-}
-
 /// Header fields that no transform may touch: they belong to one connection, to the framing, or are said otherwise.
 pub fn is_reserved(name: &str) -> bool {
     const NAMES: [&str; 18] = [
@@ -380,27 +244,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_escaped_or_refused() {
-        for (text, expected) in [
-            ("/a/b", Ok("/a/b")),
-            ("/a b/ä%20", Ok("/a%20b/%C3%A4%20")),
-            ("/a//", Ok("/a//")),
-            ("a", Err(())),
-            ("/a?b", Err(())),
-            ("/a#b", Err(())),
-            ("/a\\b", Err(())),
-            ("/a/../b", Err(())),
-            ("/%2e%2E/b", Err(())),
-            ("/..;x", Err(())),
-            ("/a%2f..", Err(())),
-            ("/%5c", Err(())),
-            ("/%zz", Err(())),
-        ] {
-            assert_eq!(PathText::parse(text).map(|path| path.0).map_err(|_| ()), expected.map(str::to_owned), "{text}");
-        }
-    }
 
     #[test]
     fn framing_and_hop_by_hop_fields_are_reserved() {
