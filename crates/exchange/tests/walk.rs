@@ -5,9 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use exchange::step::Connection;
-use exchange::{Admission, Input, Reason, Replay, RetryDenied, Step};
-use model::affinity::{AffinityCookie, AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
+use exchange::{Admission, Input, Reason, RetryDenied, Step};
 use model::available::Because;
 use model::cluster::Compat;
 use model::id::{DestinationIndex, Slot};
@@ -15,31 +13,8 @@ use model::outcome::{FailureKind, OutcomeClass, Progress};
 use model::retry::RetryRules;
 use model::route::{Route, RouteAction};
 use model::time::Timestamp;
+use support::words::{ended, head, word};
 use support::*;
-
-fn head(status: u16) -> Input {
-    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible }
-}
-
-fn ended(progress: Progress, failure: FailureKind) -> Input {
-    Input::AttemptEnded { end: failed(progress, failure), body_replayable: Replay::Possible }
-}
-
-/// A step in a word.
-fn word(step: &Step) -> String {
-    match step {
-        Step::Gather => "gather".to_owned(),
-        Step::Connect(attempt) => match attempt.connection {
-            Connection::Any => format!("connect {}", attempt.destination.0),
-            Connection::Fresh => format!("connect {} fresh", attempt.destination.0),
-        },
-        Step::HoldThenConnect(attempt) => format!("hold, connect {}", attempt.destination.0),
-        Step::Forward => "forward".to_owned(),
-        Step::AnswerHeld => "held".to_owned(),
-        Step::Answer(answer) => format!("{} {}", answer.status, answer.reason.details()),
-        Step::Done => "done".to_owned(),
-    }
-}
 
 /// Runs inputs through a fresh exchange over three destinations; the steps' words.
 fn steps(compat: Compat, rules: RetryRules, method: &str, inputs: &[Input]) -> (Vec<String>, Option<RetryDenied>) {
@@ -325,83 +300,6 @@ fn routes_that_answer_by_themselves_reach_no_destination() {
     let dots = Request { path: "/a/%2e%2e/b", ..Request::get() };
     let Step::Answer(answer) = Walk::begin(&dots, &posts, &Board::default()).1 else { panic!("no answer") };
     assert_eq!((answer.status, answer.reason), (400, Reason::Path));
-}
-
-fn sticky(failure_policy: AffinityFailurePolicy) -> model::cluster::Cluster {
-    let mut cluster = cluster(Compat::None, &["a", "b", "c"]);
-    cluster.session_affinity = Some(SessionAffinity {
-        policy: AffinityPolicy::HashCookie,
-        failure_policy,
-        key_name: "lz".to_owned(),
-        cookie: AffinityCookie::default(),
-    });
-    cluster
-}
-
-#[test]
-fn a_client_without_a_pin_gets_one_and_one_with_a_pin_keeps_it() {
-    let cluster = sticky(AffinityFailurePolicy::Redistribute);
-    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
-    let (mut walk, step) = Walk::begin(&Request::get(), &snapshot, &board);
-    assert_eq!(word(&step), "connect 0");
-    walk.handle(head(200));
-    assert_eq!(walk.exchange.new_pin(), Some(DestinationIndex(0)));
-    let cookie = format!("lz={}", balance::affinity::key("b"));
-    let pinned = Request { cookie: Some(&cookie), ..Request::get() };
-    let (mut walk, step) = Walk::begin(&pinned, &snapshot, &board);
-    assert_eq!(word(&step), "connect 1");
-    walk.handle(head(200));
-    assert_eq!(walk.exchange.new_pin(), None);
-}
-
-#[test]
-fn no_failed_attempt_pins() {
-    let cluster = sticky(AffinityFailurePolicy::Redistribute);
-    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
-    for inputs in [
-        &[head(500)][..],
-        &[ended(Progress::NotSent, FailureKind::Local)],
-        &[head(503), ended(Progress::Sent, FailureKind::Reset), ended(Progress::Sent, FailureKind::Reset)],
-        &[head(503), head(503), head(503)],
-    ] {
-        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
-        inputs.iter().for_each(|&input| drop(walk.handle(input)));
-        assert_eq!(walk.exchange.new_pin(), None, "{inputs:?}");
-    }
-    // A retry that moved the request pins where it was served.
-    let cookie = format!("lz={}", balance::affinity::key("a"));
-    let (mut walk, _) = Walk::begin(&Request { cookie: Some(&cookie), ..Request::get() }, &snapshot, &board);
-    assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "connect 1");
-    walk.handle(head(200));
-    assert_eq!(walk.exchange.new_pin(), Some(DestinationIndex(1)));
-}
-
-#[test]
-fn a_pin_that_cannot_be_met_moves_or_stays_by_its_policy() {
-    let cookie = format!("lz={}", balance::affinity::key("a"));
-    let pinned = Request { cookie: Some(&cookie), ..Request::get() };
-    let board = Board::default();
-    for (policy, expected) in [
-        (AffinityFailurePolicy::Redistribute, "connect 1"),
-        (AffinityFailurePolicy::Return503Error, "503 affinity-lost"),
-    ] {
-        let cluster = sticky(policy);
-        let states = [0, 1, 2].map(|at| State { slot: Slot(at), because: Because::Health, is_gated: false });
-        let without_a = snapshot(view(&cluster, &states, vec![1, 2]), &[route(None)]);
-        assert_eq!(word(&Walk::begin(&pinned, &without_a, &board).1), expected);
-        let all = snapshot(whole(&cluster), &[route(None)]);
-        assert_eq!(word(&Walk::begin(&pinned, &all, &board).1), "connect 0", "back once it is there");
-        let forged = Request { cookie: Some("lz=../../etc"), ..Request::get() };
-        assert_eq!(word(&Walk::begin(&forged, &without_a, &board).1), "connect 1");
-    }
-    // With Return503Error the session lives nowhere else: no retry moves it.
-    for compat in [Compat::None, Compat::Nginx] {
-        let cluster = model::cluster::Cluster { compat, ..sticky(AffinityFailurePolicy::Return503Error) };
-        let all = snapshot(whole(&cluster), &[route(None)]);
-        let (mut walk, _) = Walk::begin(&pinned, &all, &board);
-        assert_eq!(word(&walk.handle(ended(Progress::NotSent, FailureKind::Refused))), "502 connection-refused");
-        assert_eq!(walk.exchange.retry_denied(), Some(RetryDenied::Untried));
-    }
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Inputs and steps of the machine in a word each.
+
+use exchange::step::Connection;
+use exchange::{Input, Replay, Step};
+use model::outcome::{FailureKind, Progress};
+
+use super::failed;
+
+/// A destination's head came.
+pub fn head(status: u16) -> Input {
+    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible }
+}
+
+/// An attempt ended without an answer.
+pub fn ended(progress: Progress, failure: FailureKind) -> Input {
+    Input::AttemptEnded { end: failed(progress, failure), body_replayable: Replay::Possible }
+}
+
+/// A step in a word.
+pub fn word(step: &Step) -> String {
+    match step {
+        Step::Gather => "gather".to_owned(),
+        Step::Connect(attempt) => match attempt.connection {
+            Connection::Any => format!("connect {}", attempt.destination.0),
+            Connection::Fresh => format!("connect {} fresh", attempt.destination.0),
+        },
+        Step::HoldThenConnect(attempt) => format!("hold, connect {}", attempt.destination.0),
+        Step::Forward => "forward".to_owned(),
+        Step::AnswerHeld => "held".to_owned(),
+        Step::Answer(answer) => format!("{} {}", answer.status, answer.reason.details()),
+        Step::Done => "done".to_owned(),
+    }
+}
