@@ -118,6 +118,18 @@ impl Connection {
         }
     }
 
+    /// The stream of the next request whose head has come, whatever becomes of its body. `None`: the client is gone.
+    pub fn head(&mut self) -> Option<u32> {
+        loop {
+            let (kind, flags, stream, _) = self.read()?;
+            match kind {
+                1 => return Some(stream),
+                4 if flags & ACK == 0 => self.frame(4, ACK, 0, &[]),
+                _ => {}
+            }
+        }
+    }
+
     /// HEADERS: an encoded block, then literal fields.
     pub fn headers(&mut self, stream: u32, block: &[u8], fields: &[(&str, &str)], is_end: bool) {
         let mut block = block.to_vec();
