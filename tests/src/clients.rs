@@ -2,6 +2,7 @@
 //! bounded, and the site that they visit.
 
 pub mod frames;
+pub mod http2;
 pub mod site;
 pub mod websocket;
 

@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use end_to_end::clients::http2;
 use end_to_end::process::{Lazaret, get, poll};
 use nix::sys::signal::Signal;
+use testkit::destination::{Act, Destination, Moment, answer};
 
 #[test]
 fn a_planned_stop_finishes_what_is_in_flight_and_reports_every_node_unhealthy() {
@@ -41,6 +43,67 @@ fn a_planned_stop_finishes_what_is_in_flight_and_reports_every_node_unhealthy() 
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("done"), "{answer}");
     assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
     assert_eq!(lazaret.process.wait(Duration::from_secs(10)).code(), Some(0), "{}", lazaret.process.output());
+}
+
+/// SHUTDOWN-01 (cloudflare/pingora #388, #865; envoyproxy/envoy #39876; RFC 9113 6.8)
+#[test]
+fn every_stream_that_was_taken_is_served_to_its_end_and_the_process_goes_with_the_last_of_them() {
+    const LASTS: Duration = Duration::from_secs(2);
+    let slow = Destination::start(|moment| match moment {
+        Moment::Accepted => Vec::new(),
+        Moment::Request(_) => [vec![Act::Pause(LASTS)], answer(200, "done")].concat(),
+    });
+    let mut lazaret = Lazaret::start(&format!(
+        "listeners: {{web: {{address: \"$PROXY\", http2: {{streams: 1000}}}}}}\ndrain: {{grace: 30s}}\nroutes: {{all: \
+         {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}}}\nclusters: {{app: {{destinations: {{a: {{address: \
+         \"{}\"}}}}}}}}\n",
+        slow.url()
+    ));
+    let taken = || slow.requests().len();
+    let (mut served, mut refused, mut last) = (0, 0, Instant::now());
+    http2::run(async {
+        let client = http2::connect(lazaret.proxy).await;
+        let mut streams = tokio::task::JoinSet::new();
+        let open = |streams: &mut tokio::task::JoinSet<_>, number: usize| {
+            let requests = client.requests.clone();
+            streams.spawn(async move { http2::get(&requests, &format!("/{number}"), &[]).await });
+        };
+        (0..100).for_each(|number| open(&mut streams, number));
+        while taken() < 100 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        lazaret.process.signal(Signal::SIGTERM);
+        // One more each 10 ms, for as long as the client may.
+        let mut number = 100;
+        while !client.driver.is_finished() && number < 200 {
+            open(&mut streams, number);
+            number += 1;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        while let Some(ended) = streams.join_next().await {
+            match ended.expect("no task panics") {
+                Ok(answer) => {
+                    assert_eq!((answer.status, answer.body.as_slice(), answer.reset), (200, &b"done"[..], None));
+                    served += 1;
+                    last = Instant::now();
+                }
+                // Not processed, and so safe to send again.
+                Err(error) => {
+                    let reason = error.reason();
+                    assert!(
+                        [Some(h2::Reason::NO_ERROR), Some(h2::Reason::REFUSED_STREAM)].contains(&reason),
+                        "{error}"
+                    );
+                    refused += 1;
+                }
+            }
+        }
+        let _ = client.driver.await;
+    });
+    assert!(served >= 100, "{served} were served");
+    assert_eq!(served, taken(), "what was taken is answered, {refused} were refused");
+    assert_eq!(lazaret.process.wait(Duration::from_secs(10)).code(), Some(0), "{}", lazaret.process.output());
+    assert!(last.elapsed() < Duration::from_secs(8), "it ended {:?} after its last stream", last.elapsed());
 }
 
 /// Answers its first request when it is told to.
