@@ -15,7 +15,8 @@ pub(crate) enum NoConfig {
 
 /// Reads and checks a file.
 pub(crate) fn load(path: &Path) -> Result<(RhiConfig, Vec<Diagnostic>), NoConfig> {
-    let bytes = std::fs::read(path).map_err(|error| NoConfig::Unreadable(format!("{}: {error}", path.display())))?;
+    let bytes = files::read_given(path, MAX_BYTES)
+        .map_err(|error| NoConfig::Unreadable(format!("{}: {error}", path.display())))?;
     config::load_rhi(&path.display().to_string(), &bytes).map_err(NoConfig::Refused)
 }
 
@@ -36,3 +37,6 @@ impl NoConfig {
         }
     }
 }
+
+/// More than any configuration needs.
+const MAX_BYTES: usize = 16 * 1024 * 1024;

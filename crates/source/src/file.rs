@@ -1,10 +1,9 @@
 //! One configuration file: found once, read again on each call.
 //!
-//! No more than [`MAX_BYTES`] are read whatever the file claims to be, so that a device or a pipe given by mistake
-//! cannot fill the memory.
+//! No more than [`MAX_BYTES`] are read whatever the file claims to be, so that a device given by mistake cannot fill the
+//! memory; a named pipe is refused, since it would keep a start or a reload waiting.
 
-use std::fs::File as StdFile;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use config::source::MAX_BYTES;
@@ -54,7 +53,7 @@ impl File {
     /// Reads it and the pages it names, all or nothing. Blocks for as long as the disk does.
     pub fn load(&self) -> Result<Loaded, Box<Report>> {
         let name = self.path.display().to_string();
-        let bytes = read(&self.path).map_err(|error| unreadable(&name, &error))?;
+        let bytes = files::read_given(&self.path, MAX_BYTES).map_err(|error| unreadable(&name, &error))?;
         pages::read(config::load(&name, &bytes, self.kind, &self.names, self.compat)?)
     }
 }
@@ -70,14 +69,6 @@ pub fn default_path() -> &'static Path {
     let paths = DEFAULT_PATHS.map(Path::new);
     let [first, ..] = paths;
     paths.into_iter().find(|path| path.exists()).unwrap_or(first)
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = StdFile::open(path)?;
-    let mut bytes = Vec::new();
-    // One byte more tells a file that is too large from one that is just as large as allowed.
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Box<Report> {
@@ -133,5 +124,14 @@ mod tests {
         let path = folder.path().join("big.yaml");
         std::fs::write(&path, vec![b'#'; MAX_BYTES + 1]).unwrap();
         assert!(load(&path).unwrap_err().to_string().contains("16 MiB"));
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("lazaret.yaml");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let said = load(&pipe).unwrap_err().to_string();
+        assert!(said.contains("cannot read the file: it is not a regular file"), "{said}");
     }
 }

@@ -1,10 +1,6 @@
 //! Error pages that lie in files of their own: read with the configuration, so that a reload reads them again and a page
 //! that cannot be read keeps the configuration before.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path as FilePath;
-
 use config::raw::path::Path;
 use config::{Loaded, Report};
 use model::page::{ErrorPage, LONGEST_BODY};
@@ -26,7 +22,7 @@ pub fn read(mut loaded: Loaded) -> Result<Loaded, Box<Report>> {
 fn fill(pages: &mut [ErrorPage], place: &[&str], faults: &mut Vec<(Path, String)>) {
     for page in pages {
         let Some(file) = &page.file else { continue };
-        match text(file) {
+        match files::read_text(file, LONGEST_BODY) {
             Ok(text) => page.body = text.into(),
             Err(why) => {
                 let status = page.status.to_string();
@@ -35,17 +31,6 @@ fn fill(pages: &mut [ErrorPage], place: &[&str], faults: &mut Vec<(Path, String)
             }
         }
     }
-}
-
-fn text(path: &FilePath) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    // One byte more tells a page that is too large from one that is just as large as allowed.
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(LONGEST_BODY as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() > LONGEST_BODY {
-        return Err("it has more than 64 KiB".to_owned());
-    }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 const MEND: &str = "expected a file of UTF-8 text that lazaret can read, 64 KiB at most";

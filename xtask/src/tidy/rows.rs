@@ -81,9 +81,8 @@ impl Row {
             "lazaret-rhi" => Self::Rhi,
             "testkit" => Self::Testkit,
             "end-to-end" | "bench" | "xtask" => Self::Development,
-            "io" | "upstream" | "proxy" | "monitor" | "source" | "control" | "rhi-agent" | "telemetry" | "patients" => {
-                Self::Shell
-            }
+            "files" | "io" | "upstream" | "proxy" | "monitor" | "source" | "control" | "rhi-agent" | "telemetry"
+            | "patients" => Self::Shell,
             _ if CORES.contains(&name) => Self::Core,
             _ => return None,
         };
@@ -114,7 +113,7 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
                 (from, to),
                 ("proxy" | "monitor", "upstream")
                     | ("proxy" | "upstream" | "monitor" | "control", "io")
-                    | (_, "telemetry")
+                    | (_, "telemetry" | "files")
             ),
             Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
         },
@@ -123,7 +122,7 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
             Row::Shell => to != "rhi-agent",
             Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
         },
-        Row::Rhi => to_row == Row::Vocabulary || matches!(to, "rhi" | "config" | "rhi-agent" | "telemetry"),
+        Row::Rhi => to_row == Row::Vocabulary || matches!(to, "rhi" | "config" | "rhi-agent" | "telemetry" | "files"),
         Row::Development => true,
     }
 }

@@ -1,7 +1,6 @@
 //! The PEM files that TLS settings name.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use rustls::RootCertStore;
@@ -15,18 +14,9 @@ pub(super) fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, TlsError>
     read_whole(path).map_err(|source| TlsError::Read { path: path.to_owned(), what, source })
 }
 
-/// Reads a regular file of at most 4 MiB whole. Anything else that is named by mistake is refused: whoever opens a pipe
-/// waits for a writer that may never come, and a device need not end.
+/// Reads a regular file of at most 4 MiB whole.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 4 MiB"));
-    }
-    Ok(bytes)
+    ::files::read_whole(path, MAX_BYTES)
 }
 
 /// Authorities.
@@ -57,4 +47,4 @@ fn bad(path: &Path, index: usize, reason: String) -> TlsError {
     TlsError::Certificate { path: path.to_owned(), number: index + 1, reason }
 }
 
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;

@@ -1,6 +1,5 @@
 //! `lazaret reload`: the process reads its configuration again, all or nothing.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,11 +52,11 @@ async fn compare(shared: &Client, meant: &Client) -> Result<(), Failure> {
     )))
 }
 
-fn read_token(path: &PathBuf) -> Result<String, Failure> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text.trim().to_owned()),
-        Err(error) => Err(Failure::failed(format!("{}: {error}", path.display()))),
-    }
+fn read_token(path: &Path) -> Result<String, Failure> {
+    let failed = |why: String| Failure::failed(format!("{}: {why}", path.display()));
+    let bytes = files::read_given(path, TOKEN_BYTES).map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
+    Ok(text.trim().to_owned())
 }
 
 fn conclusion(answer: &Answer, format: FormatWord) -> Result<u8, Failure> {
@@ -81,6 +80,9 @@ fn render(document: &ReloadDocument) -> String {
     let lines: Vec<&str> = parts.into_iter().flatten().map(|part| part.trim_end()).collect();
     lines.join("\n") + "\n"
 }
+
+/// More than any token has.
+const TOKEN_BYTES: usize = 4096;
 
 #[cfg(test)]
 mod tests {

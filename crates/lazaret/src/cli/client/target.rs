@@ -1,7 +1,6 @@
 //! Where the control API of the process is: told on the command line, else read from the configuration, else the
 //! defaults.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -128,7 +127,9 @@ impl TargetArguments {
         let found = DEFAULT_FILES.iter().map(PathBuf::from).find(|path| path.exists());
         let Some(path) = self.config.clone().or(found) else { return Ok(Configured::Absent) };
         let name = path.display().to_string();
-        let bytes = match fs::read(&path).map_err(|error| Failure::refused(format!("{name}: {error}"))) {
+        let bytes = match files::read_given(&path, config::source::MAX_BYTES)
+            .map_err(|error| Failure::refused(format!("{name}: {error}")))
+        {
             Ok(bytes) => bytes,
             Err(why) if self.config.is_some() => return Err(why),
             Err(why) => return Ok(Configured::Unreadable { name, why }),
@@ -169,6 +170,7 @@ fn no_socket(path: &Path) -> Failure {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::fs;
 
     #[test]
     fn targets_are_addresses_or_paths() {
@@ -216,6 +218,7 @@ mod tests {
         let path = folder.path().join("control.sock");
         let control = Control {
             address: "127.0.0.1:9191".parse().unwrap(),
+            names: Vec::new(),
             socket: ControlSocket::Default(path.clone()),
             users: Vec::new(),
             token_file: None,
