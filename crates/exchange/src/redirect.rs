@@ -1,8 +1,8 @@
 //! Where a redirect leads: a text in which `{scheme}`, `{host}`, `{path}` and `{query}` stand for the request's.
 //!
 //! What is filled in has been judged already: the host is a host, the path passed [`route::path::check`], neither holds
-//! a blank or a control. A path that begins with two slashes would name another host where nothing stands before it, so
-//! it is cut to one there.
+//! a blank or a control. A path begins with a slash of its own: where one stands before it, it is not said twice, and where
+//! nothing but that stands before it, it is cut to one in all, for `//x` would name another host (RFC 3986 4.2).
 
 use std::sync::Arc;
 
@@ -57,9 +57,13 @@ impl RedirectView {
                 Part::Host if facts.host.is_empty() => return None,
                 Part::Host => out.push_str(facts.host),
                 Part::Path if facts.path == "*" => {}
-                Part::Path if out.is_empty() => {
+                Part::Path if matches!(out.as_str(), "" | "/") => {
+                    out.clear();
                     out.push('/');
                     out.push_str(facts.path.trim_start_matches('/'));
+                }
+                Part::Path if out.ends_with('/') => {
+                    out.push_str(facts.path.strip_prefix('/').unwrap_or(facts.path));
                 }
                 Part::Path => out.push_str(facts.path),
                 Part::Query => {
@@ -105,6 +109,11 @@ mod tests {
         assert_eq!(fill("{scheme}://www.{host}{path}", "a.test", "/x", None).as_deref(), Some("https://www.a.test/x"));
         assert_eq!(fill("/new{path}", "", "/x", None).as_deref(), Some("/new/x"));
         assert_eq!(fill("{path}", "", "//evil.test/", Some("")).as_deref(), Some("/evil.test/"));
+        for path in ["/evil.test/", "//evil.test/", "///evil.test/"] {
+            assert_eq!(fill("/{path}", "", path, None).as_deref(), Some("/evil.test/"));
+        }
+        assert_eq!(fill("/new/{path}", "", "/x", None).as_deref(), Some("/new/x"));
+        assert_eq!(fill("https://{host}/{path}", "a.test", "//x", None).as_deref(), Some("https://a.test//x"));
         assert_eq!(fill("/plain", "", "/x", None).as_deref(), Some("/plain"));
         assert_eq!(fill("/{other}{host}", "h", "/x", None).as_deref(), Some("/{other}h"));
     }

@@ -171,6 +171,12 @@ fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
                 to.refuse(r, format!("`{text}` has an unknown place"), "expected {scheme}, {host}, {path} and {query}");
                 None
             }
+            Some(text) if path_may_name_a_host(text) => {
+                let mend =
+                    "expected a host before {path}, or one slash at most: https://{host}{path}, /new{path}, {path}";
+                to.refuse(r, format!("in `{text}` the client's path would name the host"), mend);
+                None
+            }
             Some(text) if matching::is_header_value(text) => Some(text.to_owned()),
             Some(text) => {
                 to.refuse(r, format!("`{text}` cannot stand in a header"), "expected a URL or a path");
@@ -202,6 +208,20 @@ fn has_known_places(text: &str) -> bool {
     let places = ["{scheme}", "{host}", "{path}", "{query}"];
     let rest = places.iter().fold(text.to_owned(), |rest, place| rest.replace(place, " "));
     !rest.contains(['{', '}'])
+}
+
+/// Whether what a client puts in the place of the path may be read as a host: nothing but a scheme and slashes stand
+/// before it (browsers read `https:/a.test` and `https:///a.test` as `https://a.test`).
+fn path_may_name_a_host(text: &str) -> bool {
+    let Some((before, _)) = text.split_once("{path}") else { return false };
+    // There need not be one.
+    let before = before.replace("{query}", "");
+    let rest = match before.split_once(':') {
+        Some((scheme, rest)) if !scheme.contains(['/', '?', '#']) => rest,
+        Some(_) | None => before.as_str(),
+    };
+    let is_slashes = rest.bytes().all(|byte| byte == b'/');
+    is_slashes && !matches!(before.as_str(), "" | "/")
 }
 
 const EXPECTED_ACTION: &str = "expected one of cluster, clusters, respond, redirect or deny";
