@@ -50,6 +50,8 @@ pub enum PollFailure {
     Status(u16),
     /// A body that is no health document, or too long to be one.
     Unreadable,
+    /// A health document about something else than what was asked for.
+    OtherObject,
 }
 
 impl fmt::Display for PollFailure {
@@ -60,6 +62,7 @@ impl fmt::Display for PollFailure {
             Self::Transport => f.write_str("connection failed"),
             Self::Status(status) => write!(f, "status {status}"),
             Self::Unreadable => f.write_str("unreadable answer"),
+            Self::OtherObject => f.write_str("answer about something else"),
         }
     }
 }

@@ -7,7 +7,7 @@ use model::time::Timestamp;
 use model::vip::{FailurePolicy, UpstreamRef};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Node, is_known_word};
+use crate::answer::{Answer, Node, PollFailure, is_known_word};
 use crate::failure::{FailedPolls, Meaning};
 use crate::warming;
 
@@ -120,8 +120,16 @@ impl Upstream {
             }
             Answer::UnknownObject => self.without_nodes(Cause::UnknownObject),
             Answer::NoChecker => self.without_nodes(Cause::NoChecker),
-            Answer::Nodes { name, nodes } => {
-                self.remark(upstream, name, &nodes, healthy_states, &mut remarks);
+            // What is healthy elsewhere says nothing here.
+            Answer::Nodes { name: Some(name), .. } if !is_named(&name, upstream) => {
+                if !std::mem::replace(&mut self.odd_name, true) {
+                    remarks.push(Remark::OtherName(name));
+                }
+                self.failed.count(PollFailure::OtherObject);
+                return remarks;
+            }
+            Answer::Nodes { name: _, nodes } => {
+                self.remark(&nodes, healthy_states, &mut remarks);
                 let standing = self.judge(now, &nodes, healthy_states);
                 self.nodes = nodes;
                 standing
@@ -198,29 +206,22 @@ impl Upstream {
         }
     }
 
-    fn remark(
-        &mut self,
-        upstream: &UpstreamRef,
-        name: Option<String>,
-        nodes: &[Node],
-        healthy_states: &[String],
-        remarks: &mut Vec<Remark>,
-    ) {
+    fn remark(&mut self, nodes: &[Node], healthy_states: &[String], remarks: &mut Vec<Remark>) {
         for word in nodes.iter().filter_map(|node| node.status.as_ref()) {
             let odd = !is_known_word(word) && !healthy_states.contains(word);
             if odd && self.odd_words.len() < MAX_ODD_WORDS && self.odd_words.insert(word.clone()) {
                 remarks.push(Remark::UnknownWord(word.clone()));
             }
         }
-        let Some(name) = name else { return };
-        // A prefix may stand in front (`/apisix`), or none at all; the last two segments are what was asked for.
-        let mut segments = name.rsplit('/');
-        let same = segments.next() == Some(&upstream.id) && segments.next() == Some(&upstream.kind);
-        if !same && !self.odd_name {
-            self.odd_name = true;
-            remarks.push(Remark::OtherName(name));
-        }
     }
+}
+
+/// Whether an answer's name is that of what was asked for. A prefix may stand in front (`/apisix`), or none at all; the
+/// end is what was asked for. An id may hold slashes.
+fn is_named(name: &str, upstream: &UpstreamRef) -> bool {
+    let rest = name.strip_suffix(upstream.id.as_str()).and_then(|rest| rest.strip_suffix('/'));
+    rest.and_then(|rest| rest.strip_suffix(upstream.kind.as_str()))
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 impl fmt::Display for Cause {

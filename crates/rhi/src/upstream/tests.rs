@@ -76,17 +76,36 @@ fn failures_below_the_limit_hold_the_last_standing() {
 }
 
 #[test]
-fn an_odd_word_and_an_odd_name_are_remarked_once() {
+fn an_odd_word_is_remarked_once() {
     let mut upstream = Upstream::default();
     assert_eq!(
         upstream.take(Timestamp::ZERO, &api(), nodes(&["sleepy", "sleepy"]), &states()),
         [Remark::UnknownWord("sleepy".to_owned())]
     );
     assert!(upstream.take(Timestamp::ZERO, &api(), nodes(&["sleepy"]), &states()).is_empty());
-    for (name, fine) in
-        [("/upstreams/api", true), ("upstream#/apisix/upstreams/api", true), ("/apisix/upstreams/other", false)]
-    {
-        let answer = Answer::Nodes { name: Some(name.to_owned()), nodes: Vec::new() };
-        assert_eq!(upstream.take(Timestamp::ZERO, &api(), answer, &states()).is_empty(), fine, "{name}");
+}
+
+#[test]
+fn an_answer_about_something_else_is_a_failed_poll_whatever_it_says() {
+    let mut upstream = Upstream::default();
+    let named = |name: &str, words: &[&str]| match nodes(words) {
+        Answer::Nodes { nodes, .. } => Answer::Nodes { name: Some(name.to_owned()), nodes },
+        other @ (Answer::UnknownObject | Answer::NoChecker | Answer::Failed(_)) => other,
+    };
+    for name in ["/upstreams/api", "upstream#/apisix/upstreams/api", "upstreams/api"] {
+        assert!(upstream.take(Timestamp::ZERO, &api(), named(name, &["healthy"]), &states()).is_empty(), "{name}");
+        assert_eq!(upstream.failed_polls().in_a_row, 0, "{name}");
     }
+    let other = named("/apisix/upstreams/other", &["unhealthy"]);
+    let remarks = upstream.take(Timestamp::ZERO, &api(), other.clone(), &states());
+    assert_eq!(remarks, [Remark::OtherName("/apisix/upstreams/other".to_owned())]);
+    assert_eq!(upstream.opinion(Timestamp::ZERO, WITHDRAW), Opinion::Up, "held below the limit");
+    assert!(upstream.take(Timestamp::ZERO, &api(), other, &states()).is_empty(), "remarked once");
+    assert_eq!(upstream.failed_polls().last, Some(PollFailure::OtherObject));
+    for name in ["/apisix/upstreams/x/api", "/apisix/routes/api", "/apisix/upstreams/xapi", "api", ""] {
+        upstream.take(Timestamp::ZERO, &api(), named(name, &["healthy"]), &states());
+        assert!(matches!(upstream.opinion(Timestamp::ZERO, WITHDRAW), Opinion::Down(_)), "{name}");
+    }
+    let slashes = UpstreamRef { kind: "upstreams".to_owned(), id: "a/b".to_owned() };
+    assert!(is_named("/apisix/upstreams/a/b", &slashes));
 }
