@@ -214,7 +214,7 @@ pub struct Answer {
 
 /// GETs `path` on a connection of its own; `None` when nothing sensible came within 10 s.
 pub fn get(to: SocketAddr, path: &str) -> Option<Answer> {
-    request(to, &format!("GET {path} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"))
+    request(to, &format!("GET {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n"))
 }
 
 /// Sends `bytes` on a connection of its own and reads until it closes.

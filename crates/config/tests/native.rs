@@ -26,6 +26,7 @@ fn every_served_key_is_read() {
     let config = &loaded.config;
     assert_eq!(config.workers.map(|n| n.get()), Some(4));
     assert_eq!(config.control.users, ["lazaret-rhi"]);
+    assert_eq!(config.control.names, ["lb1.example.org"]);
     assert_eq!(config.access_log, AccessLog::Stdout);
     assert_eq!(config.drain.lead, Duration::from_secs(3));
     assert_eq!(config.listeners[0].trusted_proxies.len(), 2);

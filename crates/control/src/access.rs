@@ -3,15 +3,13 @@
 //!
 //! Users and token are looked up at each changing call, so that a reload or a new token file counts at once.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::Path;
 
 use model::config::Control;
 use nix::unistd::{Uid, User};
 
 /// Longest token that is read.
-const TOKEN_BYTES: u64 = 4096;
+const TOKEN_BYTES: usize = 4096;
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,18 +68,14 @@ fn bearer(value: &str) -> Option<&str> {
 }
 
 fn read_token(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let open = || {
-        // Opening a pipe would wait for whoever writes to it.
-        if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is no regular file")) }
-    };
-    let read = open().and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
-    if let Err(error) = read {
-        tracing::warn!(target: "control", path = %path.display(), %error, "control.token_file cannot be read");
-        return None;
+    match files::read_text(path, TOKEN_BYTES) {
+        // An empty file admits nobody.
+        Ok(text) => Some(text.trim().to_owned()).filter(|token| !token.is_empty()),
+        Err(error) => {
+            tracing::warn!(target: "control", path = %path.display(), %error, "control.token_file cannot be read");
+            None
+        }
     }
-    // An empty file admits nobody.
-    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 /// Compares without telling by its duration where the texts differ.
@@ -101,10 +95,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use model::config::ControlSocket;
+    use std::fs;
 
     fn control(users: &[&str], token_file: Option<&Path>) -> Control {
         Control {
             address: ([127, 0, 0, 1], 0).into(),
+            names: Vec::new(),
             socket: ControlSocket::Off,
             users: users.iter().map(|&user| user.to_owned()).collect(),
             token_file: token_file.map(Path::to_owned),

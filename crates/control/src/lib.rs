@@ -1,6 +1,6 @@
 //! The control API: what health checkers, RHI, people and scrapers ask of a running `lazaret`.
 //!
-//! Walk: [`listen`] (TCP for reading, a unix socket for changing), [`access`] (who may change), [`routes`] (every path)
+//! Walk: [`listen`] (TCP for reading, a unix socket for changing), [`access`] (who may change), `hosts` (which names are ours), [`routes`] (every path)
 //! and its handlers, [`document`] (what is answered), [`openapi`] (the same, described).
 //!
 //! ```text
@@ -17,6 +17,7 @@ pub mod context;
 pub mod listen;
 
 pub mod access;
+mod hosts;
 pub mod serve;
 
 pub mod routes;

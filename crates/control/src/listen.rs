@@ -204,8 +204,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
         let address = "127.0.0.1:0".parse().unwrap();
-        let control =
-            Control { address, socket: ControlSocket::Path(path.clone()), users: Vec::new(), token_file: None };
+        let control = Control {
+            address,
+            names: Vec::new(),
+            socket: ControlSocket::Path(path.clone()),
+            users: Vec::new(),
+            token_file: None,
+        };
         let before = Listeners::bind(&control).unwrap();
         let shared = before.share().unwrap();
         let port = before.tcp.local_addr().unwrap();
@@ -227,6 +232,7 @@ mod tests {
         let address = "127.0.0.1:0".parse().unwrap();
         let control = |path: &Path| Control {
             address,
+            names: Vec::new(),
             socket: ControlSocket::Path(path.to_owned()),
             users: Vec::new(),
             token_file: None,
@@ -243,7 +249,8 @@ mod tests {
     fn a_taken_address_names_the_likely_cause() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        let control = Control { address, socket: ControlSocket::Off, users: Vec::new(), token_file: None };
+        let control =
+            Control { address, names: Vec::new(), socket: ControlSocket::Off, users: Vec::new(), token_file: None };
         let error = Listeners::bind(&control).err().unwrap().to_string();
         assert!(error.contains("another lazaret, or another program? set control.address"), "{error}");
     }

@@ -14,6 +14,7 @@ use telemetry::metrics::{Format, ScrapeView};
 
 use crate::context::{Context, Published, Vitals};
 use crate::document::Clock;
+use crate::hosts;
 
 mod apisix_part;
 pub mod change;
@@ -22,7 +23,7 @@ mod health;
 mod parameters;
 mod read;
 
-type Shared = State<Arc<Context>>;
+pub(crate) type Shared = State<Arc<Context>>;
 
 /// The table: method, path, handler. [`crate::openapi`] describes the same paths.
 pub(crate) fn table() -> Vec<(Method, &'static str, MethodRouter<Arc<Context>>)> {
@@ -61,6 +62,7 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .method_not_allowed_fallback(async || {
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "no such method on this path")
         })
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&context), hosts::judge))
         .with_state(context)
 }
 

@@ -38,6 +38,26 @@ async fn the_health_document_says_who_judges_and_how_fresh_it_is() {
 }
 
 #[tokio::test]
+async fn over_tcp_a_name_that_nobody_has_set_is_refused() {
+    let served = serve();
+    for host in ["localhost:9090", "127.0.0.1", "[::1]:9090", "LB1.test:9090"] {
+        assert_eq!(served.ask("GET", "/api/health", &[("host", host)]).await.status, 200, "{host}");
+    }
+    for (method, path) in [("GET", "/api/health"), ("GET", "/metrics"), ("GET", "/nowhere"), ("POST", "/api/reload")] {
+        let answer = served.ask(method, path, &[("host", "evil.test:9090")]).await;
+        assert_eq!(answer.status, 421, "{path}");
+        let text = answer.json()["error_msg"].as_str().unwrap().to_owned();
+        assert!(text.contains("evil.test:9090") && text.contains("control.names"), "{text}");
+    }
+    // The socket is reached by a path, whatever the request says.
+    let mut stream = support::unix(&served.socket).await;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+}
+
+#[tokio::test]
 async fn a_waiting_reader_gets_blanks_and_then_the_newer_document() {
     let served = serve();
     let mut body = served.open("GET", "/api/health?after=0&wait=60s", &[]).await.into_body();
@@ -264,7 +284,7 @@ async fn requests_are_bounded() {
 }
 
 fn control(socket: ControlSocket) -> Control {
-    Control { address: ([127, 0, 0, 1], 0).into(), socket, users: vec![], token_file: None }
+    Control { address: ([127, 0, 0, 1], 0).into(), names: vec![], socket, users: vec![], token_file: None }
 }
 
 #[test]

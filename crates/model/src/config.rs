@@ -77,6 +77,8 @@ pub enum RequestId {
 pub struct Control {
     /// Address of the TCP listener; 127.0.0.1:9090 unless set.
     pub address: SocketAddr,
+    /// Names under which it answers over TCP, beside addresses and `localhost`.
+    pub names: Vec<String>,
     /// Path of the unix socket for changing calls.
     pub socket: ControlSocket,
     /// Users that may change things over the socket, beside root and our own.

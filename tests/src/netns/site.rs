@@ -115,7 +115,7 @@ impl EventWatch {
     /// Starts reading.
     pub fn start(namespace: &Namespace) -> Self {
         let mut stream = namespace.enter(|| TcpStream::connect("127.0.0.1:9090").expect("lazaret serves"));
-        stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("lazaret reads");
+        stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("lazaret reads");
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (reader, shared) =
             (BufReader::new(stream.try_clone().expect("a socket can be cloned")), Arc::clone(&lines));

@@ -100,6 +100,7 @@ pub fn serve() -> Served {
     let socket = folder.path().join("run").join("control.sock");
     let control = Control {
         address: ([127, 0, 0, 1], 0).into(),
+        names: vec!["lb1.test".to_owned()],
         socket: ControlSocket::Path(socket.clone()),
         users: vec![],
         token_file: Some(folder.path().join("token")),
@@ -180,8 +181,9 @@ where
 {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
-    let mut request = Request::builder().method(method).uri(path).header("host", "lazaret");
-    for (name, value) in headers {
+    let host = headers.iter().find(|(name, _)| *name == "host").map_or("localhost", |(_, host)| host);
+    let mut request = Request::builder().method(method).uri(path).header("host", host);
+    for (name, value) in headers.iter().filter(|(name, _)| *name != "host") {
         request = request.header(*name, *value);
     }
     let request = request.body(Empty::<Bytes>::new()).unwrap();

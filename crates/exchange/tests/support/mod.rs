@@ -144,6 +144,7 @@ pub fn snapshot_of(views: Vec<ClusterView>, routes: &[Route]) -> Snapshot {
         workers: None,
         control: Control {
             address: ([127, 0, 0, 1], 9090).into(),
+            names: Vec::new(),
             socket: ControlSocket::Off,
             users: vec![],
             token_file: None,

@@ -215,6 +215,7 @@ pub fn config(clusters: Vec<Cluster>) -> Config {
         workers: None,
         control: Control {
             address: "127.0.0.1:0".parse().unwrap(),
+            names: Vec::new(),
             socket: ControlSocket::Off,
             users: Vec::new(),
             token_file: None,

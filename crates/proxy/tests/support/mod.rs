@@ -225,6 +225,7 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         workers: None,
         control: Control {
             address: "127.0.0.1:9090".parse().unwrap(),
+            names: Vec::new(),
             socket: ControlSocket::Off,
             users: Vec::new(),
             token_file: None,

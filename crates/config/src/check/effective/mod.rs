@@ -89,6 +89,7 @@ fn root(w: &mut Writer<'_>, config: &Config) {
 
 fn control(w: &mut Writer<'_>, control: &Control) {
     w.value("address", quoted(&control.address.to_string()));
+    w.value("names", list(control.names.iter().map(String::as_str)));
     match &control.socket {
         // Written down it would be asked for; a default may be left out where it cannot be bound.
         ControlSocket::Default(path) => {

@@ -5,12 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use model::config::{Control, ControlSocket};
 
 use crate::defaults::{CONTROL_ADDRESS, CONTROL_SOCKET};
-use crate::raw::section::{Reading, Section};
+use crate::raw::section::{Field, Reading, Section};
 
 /// What holds without the block.
 pub fn default() -> Control {
     Control {
         address: CONTROL_ADDRESS.parse().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 9090))),
+        names: Vec::new(),
         socket: ControlSocket::Default(CONTROL_SOCKET.into()),
         users: Vec::new(),
         token_file: None,
@@ -21,6 +22,7 @@ pub fn default() -> Control {
 pub fn resolve(r: &mut Reading<'_>, mut s: Section<'_>) -> Control {
     let default = default();
     let address = s.take(r, "address").and_then(|field| field.socket_address(r)).unwrap_or(default.address);
+    let names = s.take(r, "names").map_or_else(Vec::new, |field| names(r, &field));
     let socket = socket(r, &mut s).unwrap_or(ControlSocket::Off);
     let mut users = Vec::new();
     if let Some(field) = s.take(r, "users") {
@@ -31,7 +33,25 @@ pub fn resolve(r: &mut Reading<'_>, mut s: Section<'_>) -> Control {
     let token_file = s.take(r, "token_file").and_then(|field| field.file(r));
     s.not_yet(r, &[("rhi_socket", "RHI facts on the dashboard")]);
     s.finish(r);
-    Control { address, socket, users, token_file }
+    Control { address, names, socket, users, token_file }
+}
+
+fn names(r: &mut Reading<'_>, field: &Field<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for item in field.list(r) {
+        match item.text(r) {
+            Some(name) if is_name(name) => names.push(name.to_ascii_lowercase()),
+            Some(name) => {
+                item.refuse(r, format!("`{name}` is no host name"), "expected a name without port, as lb1.example.org")
+            }
+            None => {}
+        }
+    }
+    names
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
 /// Where the API is, of a file that may be wrong elsewhere; `None` when it is wrong here. Users are left out.
