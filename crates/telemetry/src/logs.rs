@@ -4,6 +4,8 @@
 //! prefix in place of the time, which the system's journal adds itself. `lazaret-rhi` writes to files instead: the main
 //! log takes everything, the error log warnings and errors once more.
 
+mod quota;
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -123,7 +125,14 @@ pub fn start(options: &LogOptions) -> Result<Logs, LogError> {
         }
     };
     let error = logs.error.clone().map(|file| layer(options.format, Stamp::Time, file).with_filter(LevelFilter::WARN));
-    tracing_subscriber::registry().with(filter).with(main).with(error).try_init().map_err(LogError::AlreadySet)?;
+    let quota = quota::Quota::default();
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(quota)
+        .with(main)
+        .with(error)
+        .try_init()
+        .map_err(LogError::AlreadySet)?;
     Ok(logs)
 }
 
