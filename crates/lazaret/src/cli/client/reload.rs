@@ -1,6 +1,6 @@
 //! `lazaret reload`: the process reads its configuration again, all or nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use control::document::event::EventPage;
@@ -25,7 +25,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
     conclude(async || {
         let Changing { target, witness, token_file } =
             arguments.common.target.for_changing(arguments.token_file.as_ref())?;
-        let token = token_file.as_ref().map(read_token).transpose()?;
+        let token = token_file.as_deref().map(read_token).transpose()?;
         let client = Client::new(target);
         if let Some(witness) = witness {
             compare(&client, &Client::new(witness)).await?;
