@@ -9,6 +9,7 @@ use model::cluster::{Cluster, Compat};
 use model::id::{ClusterId, DestinationIndex, PolicyName};
 use model::passive::{MaxFails, PassivePolicy};
 use model::random::Random;
+use model::ratio::Ratio;
 
 use crate::candidates::{Candidates, Loads, Member, Weights};
 use crate::index_set::IndexSet;
@@ -26,6 +27,8 @@ pub struct Picker {
     policy: Choice,
     members: Arc<[Member]>,
     weights: Weights,
+    /// The members with the parts of their weights that they get now; `None` where all get the whole.
+    shares: Option<(Arc<[Member]>, Weights)>,
 }
 
 #[derive(Clone)]
@@ -60,7 +63,18 @@ impl Picker {
         };
         let members = members(cluster);
         let weights = weights(&members);
-        Self { cluster: cluster.id.clone(), policy, members, weights }
+        Self { cluster: cluster.id.clone(), policy, members, weights, shares: None }
+    }
+
+    /// The same, with each destination's part of its weight (in the order of the configuration). One that gets nothing
+    /// serves only where no other can.
+    pub fn with_shares(mut self, shares: &[Ratio]) -> Self {
+        if shares.iter().any(|share| *share != Ratio::ONE) {
+            let members: Arc<[Member]> =
+                self.members.iter().zip(shares).map(|(one, share)| reduced(one, *share)).collect();
+            self.shares = Some((members.clone(), weights(&members)));
+        }
+        self
     }
 
     /// One of `available` (indexes into the cluster's destinations) that is not `excluded` and has a weight; `None`
@@ -73,10 +87,11 @@ impl Picker {
         turns: &mut Turns,
         random: &mut Random,
     ) -> Option<DestinationIndex> {
-        let candidates = Candidates::new(&self.members, available, excluded, self.weights);
+        let (members, weights) = self.members_of(available, excluded);
+        let candidates = Candidates::new(members, available, excluded, weights);
         if let Choice::SmoothRoundRobin(phase) = self.policy {
             // Also with one candidate: effective weights recover with each pick.
-            let turn = turns.turn(&self.cluster, &self.members, phase, random);
+            let turn = turns.turn(&self.cluster, members, phase, random);
             return round_robin::smooth(&candidates, turn);
         }
         if let (Some(only), None) = (candidates.nth(0), candidates.nth(1)) {
@@ -86,7 +101,7 @@ impl Picker {
             Choice::PowerOfTwoChoices => power_of_two::pick(&candidates, loads, random),
             Choice::SmoothRoundRobin(_) => None,
             Choice::CounterRoundRobin => {
-                let turn = turns.turn(&self.cluster, &self.members, Phase::Zero, random);
+                let turn = turns.turn(&self.cluster, members, Phase::Zero, random);
                 round_robin::counter(&candidates, turn)
             }
             Choice::LeastRequests(ties) => least_requests::pick(&candidates, loads, *ties, random),
@@ -105,7 +120,18 @@ impl Picker {
 
     /// The candidates of a pick.
     pub fn candidates<'a>(&'a self, available: &'a [u32], excluded: &'a IndexSet) -> Candidates<'a> {
-        Candidates::new(&self.members, available, excluded, self.weights)
+        let (members, weights) = self.members_of(available, excluded);
+        Candidates::new(members, available, excluded, weights)
+    }
+
+    /// The weights that a pick looks at: the full ones where all that are left get nothing.
+    fn members_of(&self, available: &[u32], excluded: &IndexSet) -> (&Arc<[Member]>, Weights) {
+        match &self.shares {
+            Some((members, weights)) if Candidates::new(members, available, excluded, *weights).nth(0).is_some() => {
+                (members, *weights)
+            }
+            Some(_) | None => (&self.members, self.weights),
+        }
     }
 
     /// Destinations with a weight above 0, available or not.
@@ -141,7 +167,15 @@ fn members(cluster: &Cluster) -> Arc<[Member]> {
     let common = passive
         .filter_map(|policy| match policy {
             PassivePolicy::MaxFails(options) => Some(*options),
-            PassivePolicy::TransportFailureRate(_) | PassivePolicy::Custom(_) => None,
+            PassivePolicy::TransportFailureRate(_)
+            | PassivePolicy::ConsecutiveErrors(_)
+            | PassivePolicy::FailureRate(_)
+            | PassivePolicy::Outlier(_)
+            | PassivePolicy::Burst(_)
+            | PassivePolicy::ConnectFailures(_)
+            | PassivePolicy::Stall(_)
+            | PassivePolicy::Latency(_)
+            | PassivePolicy::Custom(_) => None,
         })
         .next();
     destinations
@@ -157,6 +191,13 @@ fn members(cluster: &Cluster) -> Arc<[Member]> {
             }
         })
         .collect()
+}
+
+/// Weights are counted in hundredths, so that a tenth of weight 1 is something.
+fn reduced(member: &Member, share: Ratio) -> Member {
+    let hundredths = (share.get() * 100.0).round() as u32;
+    let least = u32::from(member.weight > 0 && share > Ratio::ZERO);
+    Member { weight: member.weight.saturating_mul(hundredths).max(least), ..member.clone() }
 }
 
 fn weights(members: &[Member]) -> Weights {

@@ -77,6 +77,7 @@ impl Turn {
     fn seat(&mut self, members: &Arc<[Member]>, phase: Phase, random: &mut Random) {
         let total: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
         let before = || self.members.iter().zip(&self.seats);
+        let most = i64::try_from(total).unwrap_or(i64::MAX);
         let is_same = |id: &DestinationId, known: &(&Member, &Seat)| known.0.id == *id;
         // Mostly the same members in the same places: look there first.
         let kept = |at: usize, id: &DestinationId| {
@@ -87,7 +88,11 @@ impl Turn {
             .iter()
             .enumerate()
             .map(|(at, member)| match kept(at, &member.id) {
-                Some(seat) => Seat { effective: seat.effective.min(i64::from(member.weight)), ..seat },
+                // A counter of other weights must not rule the round for long.
+                Some(seat) => Seat {
+                    current: seat.current.clamp(-most, most),
+                    effective: seat.effective.min(i64::from(member.weight)),
+                },
                 None => Seat {
                     current: match phase {
                         Phase::Random => random.below(usize::try_from(total).unwrap_or(usize::MAX)) as i64,

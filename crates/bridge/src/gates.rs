@@ -42,6 +42,7 @@ impl Gates {
             | Input::ConfigRefused { .. }
             | Input::Probed(_)
             | Input::TimerDue
+            | Input::PulsesTaken { .. }
             | Input::HealthSet(_)
             | Input::HealthRestored(_)
             | Input::DrainStarted

@@ -129,7 +129,10 @@ fn is_current(view: &ClusterView, cluster: &Arc<Cluster>, state: &ClusterHealth,
         && view.available == state.available
         && view.destinations.len() == state.destinations.len()
         && view.destinations.iter().zip(&state.destinations).all(|(view, state)| {
-            view.slot == state.slot && view.because == state.because && view.is_gated == state.is_gated
+            view.slot == state.slot
+                && view.because == state.because
+                && view.is_gated == state.is_gated
+                && view.share == state.share
         })
 }
 
@@ -140,6 +143,7 @@ fn cluster_view(
     needs: Needs,
     budget: u32,
 ) -> ClusterView {
+    let shares: Vec<_> = state.destinations.iter().map(|destination| destination.share).collect();
     ClusterView {
         id: cluster.id.clone(),
         config: Arc::clone(cluster),
@@ -151,7 +155,7 @@ fn cluster_view(
             .map(|(destination, state)| destination_view(destination, state))
             .collect(),
         available: state.available.clone(),
-        picker: Picker::new(cluster, policies),
+        picker: Picker::new(cluster, policies).with_shares(&shares),
         affinity: cluster.session_affinity.clone(),
         retry: cluster.retry.clone(),
         timeouts: cluster.timeouts,
@@ -178,6 +182,7 @@ fn destination_view(destination: &Destination, state: &DestinationHealth) -> Des
         affinity_key: affinity::key(destination.id.as_str()).into(),
         because: state.because,
         is_gated: state.is_gated,
+        share: state.share,
     }
 }
 

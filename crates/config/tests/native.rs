@@ -8,9 +8,12 @@ use model::active::{ActivePolicy, ProbeKind, ProbeStart, StatusRange};
 use model::available::AvailablePolicy;
 use model::cluster::{Compat, UpstreamHost};
 use model::config::{AccessLog, ControlSocket, RequestId};
+use model::destination::Tier;
 use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
+use model::guards::{Guards, LastDestination};
 use model::page::PageStatus;
-use model::passive::{MaxFails, PassivePolicy, TransportFailureRate};
+use model::passive::{Burst, Comparison, Latency, MaxFails, PassivePolicy, Plain500, Stall, TransportFailureRate};
+use model::readmission::Readmission;
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::{Buffering, RouteAction, Sticky};
 use model::tls::{Alpn, ClientAuth, TlsVersion};
@@ -129,10 +132,50 @@ clusters:
     .config;
     let of = |index: usize| match config.clusters[index].health_check.passive.as_ref().unwrap().policies[0] {
         PassivePolicy::TransportFailureRate(options) => (options.rate_limit, options.window.as_secs(), options.minimum),
-        PassivePolicy::MaxFails(_) | PassivePolicy::Custom(_) => panic!("another policy"),
+        ref other => panic!("{other:?}"),
     };
     assert_eq!(of(0), (0.5, 30, 20));
     assert_eq!(of(1), (0.5, 60, 20));
+}
+
+#[test]
+fn policies_that_weigh_have_options_of_their_own_and_a_way_back() {
+    let config = text(
+        "clusters:
+  a:
+    health_check:
+      passive:
+        policies: [Burst, {name: Outlier, z: 4, count_500: true}, {name: Stall, factor: 2.5}, {name: Latency, slower_by: 9ms}]
+        shadow: [{name: ConsecutiveErrors, threshold: 7}, ConnectFailures, FailureRate]
+        readmission: {first: 3s, canaries: 0, ramp: 0s}
+      guards: {max_ejected: 0.3, last: stays}
+    destinations: {d: {address: 'http://h/', backup: true}}
+  b: {health_check: {passive: {readmission: true}, guards: true}}",
+    )
+    .config;
+    let check = &config.clusters[0].health_check;
+    let passive = check.passive.as_ref().unwrap();
+    let count = |plain_500| Comparison { z: 4.0, plain_500, ..Comparison::default() };
+    assert_eq!(
+        passive.policies,
+        [
+            PassivePolicy::Burst(Burst::default()),
+            PassivePolicy::Outlier(count(Plain500::Counts)),
+            PassivePolicy::Stall(Stall { factor: 2.5, ..Stall::default() }),
+            PassivePolicy::Latency(Latency { difference: Duration::from_millis(9), ..Latency::default() }),
+        ]
+    );
+    let names: Vec<_> = passive.shadow.iter().map(PassivePolicy::name).collect();
+    assert_eq!(names, ["ConsecutiveErrors", "ConnectFailures", "FailureRate"]);
+    let rule = passive.readmission.unwrap();
+    assert_eq!((rule.first, rule.canaries, rule.ramp), (Duration::from_secs(3), 0, Duration::ZERO));
+    assert_eq!(rule.longest, Readmission::default().longest);
+    let (max_ejected, last) = (check.guards.max_ejected.unwrap().get(), check.guards.last);
+    assert_eq!((max_ejected, check.guards.spacing, last), (0.3, None, LastDestination::Stays));
+    assert_eq!(config.clusters[0].destinations[0].tier, Tier::Backup);
+    let recommended = &config.clusters[1].health_check;
+    assert_eq!(recommended.guards, Guards::native());
+    assert_eq!(recommended.passive.as_ref().unwrap().readmission, Some(Readmission::default()));
 }
 
 #[test]

@@ -4,6 +4,8 @@ use balance::affinity::{self, Pin};
 use balance::{IndexSet, Loads};
 use model::affinity::AffinityFailurePolicy;
 use model::id::DestinationIndex;
+use model::random::Random;
+use model::ratio::Ratio;
 use model::request::Fields;
 use retry::Pool;
 
@@ -48,6 +50,15 @@ fn without_pin(
         AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), worker, shared),
         AffinityFailurePolicy::Return503Error => Picked::PinLost,
     }
+}
+
+/// Whether this request leaves the destination that its session lives on: one that gets a part of its weight keeps that
+/// part of its sessions' requests. The session itself stays.
+pub(crate) fn diverts(cluster: &ClusterView, pin: Pin, random: &mut Random) -> bool {
+    let Pin::To(index) = pin else { return false };
+    let share = cluster.destinations.get(index.index()).map_or(Ratio::ONE, |destination| destination.share);
+    let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
+    share < Ratio::ONE && policy == Some(AffinityFailurePolicy::Redistribute) && random.unit() >= share.get()
 }
 
 /// The next pick by the balancing policy. One that is gated and whose gate somebody else holds counts as not available.

@@ -12,6 +12,7 @@ use model::cluster::{Cluster, Compat, UpstreamHost};
 use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
 use model::page::ErrorPage;
+use model::ratio::Ratio;
 use model::retry::RetryRules;
 use model::route::{Buffering, Route, RouteAction};
 use model::timeouts::Timeouts;
@@ -177,6 +178,8 @@ pub struct DestinationView {
     pub because: Because,
     /// Requests must claim its gate: one at a time.
     pub is_gated: bool,
+    /// The part of its weight that it gets.
+    pub share: Ratio,
 }
 
 /// Where to connect.

@@ -80,6 +80,7 @@ pub struct Exchange {
     resend: Resend,
     held: Held,
     new_pin: Option<DestinationIndex>,
+    session: Session,
     /// The side that was drawn for a client that a cookie keeps there.
     drawn: Option<usize>,
     new_side: Option<usize>,
@@ -112,6 +113,15 @@ struct Running {
 enum Resend {
     Unused,
     Used,
+}
+
+/// Whether the request is served where its session lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Session {
+    /// There, or where it will live from now on.
+    AtHome,
+    /// Elsewhere for this time, because its destination is spared.
+    Visiting,
 }
 
 /// Whether the driver keeps a real response of an earlier attempt.
@@ -149,6 +159,7 @@ impl Exchange {
             resend: Resend::Unused,
             held: Held::Nothing,
             new_pin: None,
+            session: Session::AtHome,
             drawn: None,
             new_side: None,
             rewritten: None,

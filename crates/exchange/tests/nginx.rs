@@ -122,8 +122,7 @@ impl World {
             max_fails: option("max_fails").unwrap().parse().unwrap(),
             fail_timeout: duration(option("fail_timeout").unwrap()),
         };
-        cluster.health_check.passive =
-            Some(PassiveCheck { policies: vec![PassivePolicy::MaxFails(max_fails)], reactivation_period: None });
+        cluster.health_check.passive = Some(PassiveCheck::of(vec![PassivePolicy::MaxFails(max_fails)]));
         cluster.health_check.active = option("probe").map(|interval| active(duration(interval)));
         let on: Vec<&str> = option("on").unwrap_or("").split(',').collect();
         cluster.retry = RetryRules {

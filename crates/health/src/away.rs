@@ -49,9 +49,13 @@ fn is_same_name(one: &Destination, other: &Destination) -> bool {
 pub(crate) fn leave(cluster: &mut ClusterState, state: DestinationState, slots: &mut Slots, effects: &mut Effects) {
     let slot = state.slot;
     let reactivation_at = effects.timers.at(TimerKey::Reactivation(slot));
-    for key in
-        [TimerKey::Reactivation(slot), TimerKey::HoldEnd(slot), TimerKey::ProbeOverdue(slot), TimerKey::Probe(slot)]
-    {
+    for key in [
+        TimerKey::Reactivation(slot),
+        TimerKey::Passive(slot),
+        TimerKey::HoldEnd(slot),
+        TimerKey::ProbeOverdue(slot),
+        TimerKey::Probe(slot),
+    ] {
         effects.timers.cancel(key);
     }
     slots.leave(slot);

@@ -8,7 +8,8 @@ use model::active::{ActiveCheck, ProbeRound};
 use model::address::Located;
 use model::available::Because;
 use model::cluster::{Cluster, UpstreamTls};
-use model::health::{Health, Switch};
+use model::destination::Tier;
+use model::health::{Health, HealthPair, Switch};
 use model::random::Random;
 use model::time::Timestamp;
 use model::upstream::Outbound;
@@ -41,6 +42,8 @@ pub(crate) struct ClusterState {
     pub(crate) round: Round,
     pub(crate) needs: Needs,
     pub(crate) is_panic: bool,
+    /// When an ejection last took a destination out.
+    pub(crate) left_at: Option<Timestamp>,
     /// The last picture, and whether it still holds.
     pub(crate) picture: Arc<ClusterHealth>,
     pub(crate) is_picture_stale: bool,
@@ -78,6 +81,22 @@ impl Round {
 pub(crate) struct Standing {
     pub(crate) is_available: bool,
     pub(crate) because: Because,
+}
+
+/// Which tiers serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tiers {
+    One(Tier),
+    All,
+}
+
+impl Tiers {
+    fn serves(self, tier: Tier) -> bool {
+        match self {
+            Self::One(one) => one == tier,
+            Self::All => true,
+        }
+    }
 }
 
 impl ClusterState {
@@ -125,21 +144,34 @@ impl ClusterState {
         let has_holds = timers.has_holds();
         // One that waits carries nothing itself, so all that wait have the same peers: looked at once for all.
         let has_carrier = LazyCell::new(|| self.destinations.iter().any(|one| self.carries(one, timers)));
+        let tiers = self.serving_tiers();
         for (index, destination) in self.destinations.iter().enumerate() {
             let is_waiting = has_holds && *has_carrier && timers.at(TimerKey::HoldEnd(destination.slot)).is_some();
+            let is_sick = self.is_sick(destination);
             let because = if destination.config.address.located == Located::Nowhere {
                 Because::NoAddress
             } else if destination.config.weight == 0 {
                 Because::Weight
             } else if is_waiting {
                 // Judged before its wait is over: that is the reason that counts.
-                let is_sick = is_unhealthy(destination.health, active, passive);
                 if is_sick { Because::Unhealthy } else { Because::ProbeFirst }
+            } else if !tiers.serves(destination.config.tier) {
+                if is_sick { Because::Unhealthy } else { Because::Backup }
             } else {
-                let (id, health) = (destination.key.destination.clone(), destination.health);
-                candidates.push(Candidate { id, health, weight: destination.config.weight });
+                let kept = destination.kept();
+                let seen = if kept.is_some() { Health::Unknown } else { destination.health.passive };
+                let health = HealthPair::new(destination.health.active, seen);
+                candidates.push(Candidate {
+                    id: destination.key.destination.clone(),
+                    health,
+                    weight: destination.config.weight,
+                });
                 places.push(index);
-                if is_unhealthy(health, active, passive) { Because::Unhealthy } else { Because::Policy }
+                match kept {
+                    Some(because) if !is_sick => because,
+                    _ if is_sick => Because::Unhealthy,
+                    _ => Because::Policy,
+                }
             };
             standings.push(Standing { is_available: false, because });
         }
@@ -154,12 +186,34 @@ impl ClusterState {
             let because = match (standing.because, selection.is_panic) {
                 (Because::Unhealthy, true) => Because::Panic,
                 (Because::Unhealthy, false) => Because::Policy,
+                (because @ (Because::Cap | Because::Guard), _) => because,
                 _ if standing.is_available => standing.because,
                 _ => Because::Health,
             };
             *standing = Standing { is_available: true, because };
         }
         (standings, selection.is_panic)
+    }
+
+    /// Whether a check that counts speaks against it.
+    fn is_sick(&self, destination: &DestinationState) -> bool {
+        let seen = if destination.kept().is_some() { Health::Unknown } else { destination.health.passive };
+        is_unhealthy(HealthPair::new(destination.health.active, seen), self.active(), self.passive())
+    }
+
+    /// Primaries while one of them is good, else backups while one of them is, else everybody.
+    fn serving_tiers(&self) -> Tiers {
+        let is_good = |tier| {
+            let mut of_tier = self.destinations.iter().filter(|one| one.config.tier == tier);
+            of_tier.any(|one| one.config.weight > 0 && !one.is_nowhere() && !self.is_sick(one))
+        };
+        if is_good(Tier::Primary) {
+            Tiers::One(Tier::Primary)
+        } else if is_good(Tier::Backup) {
+            Tiers::One(Tier::Backup)
+        } else {
+            Tiers::All
+        }
     }
 
     /// Its part of the view, made anew.

@@ -12,7 +12,9 @@ use model::view::HealthView;
 
 use crate::away;
 use crate::cluster::ClusterState;
+use crate::doubt;
 use crate::effects::Effects;
+use crate::guards;
 use crate::input::{HealthSet, Input, Probed};
 use crate::judge::{Changed, reactivate, set_active, set_passive};
 use crate::output::Output;
@@ -89,6 +91,7 @@ impl Core {
             Input::Probed(end) => self.probed(end),
             Input::OutcomeSeen(event) => self.outcome_seen(&event),
             Input::SumsTaken { sums } => sums.into_iter().for_each(|sum| self.sum_taken(sum)),
+            Input::PulsesTaken { pulses } => self.pulses_taken(pulses),
             Input::HealthSet(set) => self.health_set(&set),
             Input::HealthRestored(saved) => self.restore(*saved),
             Input::DrainStarted => self.drain_started(),
@@ -164,10 +167,17 @@ impl Core {
         while let Some(key) = self.effects.timers.pop_due(self.effects.now) {
             match key {
                 TimerKey::Reactivation(slot) => self.with(slot, |cluster, index, effects| {
+                    let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
                     if let Some(destination) = cluster.destinations.get_mut(index) {
-                        reactivate(destination, effects);
+                        reactivate(destination, rule.as_ref(), Cause::Reactivation, effects);
                     }
+                    doubt::settle(cluster, index, effects);
                 }),
+                TimerKey::Passive(slot) => self.with(slot, doubt::due),
+                TimerKey::Guard(number) => {
+                    let place = self.clusters.iter().position(|cluster| cluster.number == number);
+                    self.unselected.extend(place);
+                }
                 TimerKey::HoldEnd(slot) => self.with(slot, |_, _, _| ()),
                 TimerKey::ProbeOverdue(slot) => self.with(slot, schedule::overdue),
                 TimerKey::Probe(slot) => self.with(slot, schedule::probe_due),
@@ -195,7 +205,20 @@ impl Core {
             return;
         };
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let started_at = cluster.destinations.get(place.destination).and_then(|one| one.probes.in_flight);
         let changed = schedule::probed(cluster, place.destination, end, &mut self.effects);
+        let last = cluster.destinations.get(place.destination).and_then(|one| one.probes.last);
+        match (started_at, last.filter(|last| last.at == self.effects.now)) {
+            (Some(probe), Some(last)) if last.failure.is_none() => {
+                doubt::probe_passed(cluster, place.destination, probe.started_at, &mut self.effects);
+            }
+            (Some(_), Some(_)) => {
+                if let Some(destination) = cluster.destinations.get_mut(place.destination) {
+                    destination.traffic.is_unconfirmed = false;
+                }
+            }
+            _ => {}
+        }
         self.touch(place);
         for slot in changed {
             self.with(slot, |_, _, _| ());
@@ -224,7 +247,7 @@ impl Core {
             },
             CheckKind::Passive => {
                 let evidence = Evidence::default();
-                let verdict = Verdict { health: set.health, evidence, reactivation: set.reactivation };
+                let verdict = Verdict { reactivation: set.reactivation, ..Verdict::of(set.health, evidence) };
                 set_passive(cluster, place.destination, verdict, Cause::External, effects)
             }
         };
@@ -280,6 +303,7 @@ impl Core {
     fn select(&mut self) {
         for place in std::mem::take(&mut self.unselected) {
             let Some(cluster) = self.clusters.get_mut(place) else { continue };
+            guards::settle(cluster, &mut self.effects);
             let (standings, is_panic) = cluster.select(&self.effects.timers);
             if std::mem::replace(&mut cluster.is_panic, is_panic) != is_panic {
                 self.effects.publish();
@@ -289,6 +313,7 @@ impl Core {
                     continue;
                 }
                 (destination.is_available, destination.because) = (standing.is_available, standing.because);
+                cluster.is_picture_stale = true;
                 self.effects.event(EventKind::Availability {
                     destination: destination.key.clone(),
                     available: standing.is_available,

@@ -6,19 +6,24 @@ use std::sync::Arc;
 use model::address::Located;
 use model::available::Because;
 use model::destination::Destination;
-use model::event::{Seen, Transition};
+use model::event::{Seen, ShareCause, Transition};
 use model::health::{Health, HealthPair, Switch};
-use model::id::{DestinationKey, Slot};
+use model::id::{DestinationKey, PolicyName, Slot};
 use model::outcome::FailureKind;
 use model::random::Random;
+use model::ratio::Ratio;
 use model::time::Timestamp;
 use model::view::{Counter, DestinationHealth, NodeStatus};
 
 use crate::active::DestinationProbes;
+use crate::doubt::Shadow;
+use crate::guards::Departure;
 use crate::output::Ticket;
 use crate::passive::{PassivePolicy, PassiveSettings};
+use crate::readmission::Comeback;
 use crate::status::{Facts, node_status};
 use crate::timers::{TimerKey, Timers};
+use crate::window::Window;
 
 /// The state. It lives as long as cluster id, destination id and address stay the same; of a name, as long as the
 /// address is one of its own, whether the id carries the address or not.
@@ -38,6 +43,9 @@ pub(crate) struct DestinationState {
     pub(crate) because: Because,
     /// What the last selection saw of it: both values, and whether it is held out.
     pub(crate) selected: Option<(HealthPair, bool)>,
+    /// The part of its weight that it gets, and why.
+    pub(crate) share: Ratio,
+    pub(crate) share_because: ShareCause,
     pub(crate) changed_at: Option<Timestamp>,
     pub(crate) last_transition: Option<Arc<Transition>>,
 }
@@ -77,6 +85,12 @@ pub(crate) struct Judged {
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) policies: Vec<(PassiveSettings, Box<dyn PassivePolicy>)>,
+    pub(crate) shadow: Vec<Shadow>,
+    pub(crate) window: Window,
+    pub(crate) comeback: Comeback,
+    pub(crate) departure: Departure,
+    /// Ejected on a policy's word that a passed probe takes back.
+    pub(crate) is_unconfirmed: bool,
     pub(crate) ejected_at: Option<Timestamp>,
     /// A failed attempt since the last good one.
     pub(crate) has_failed: bool,
@@ -116,6 +130,10 @@ impl Recent {
     }
 }
 
+fn name_of(shadow: &Shadow) -> PolicyName {
+    PolicyName::from(shadow.policy.name())
+}
+
 impl DestinationState {
     /// New: both values Unknown, taking traffic.
     pub(crate) fn new(key: DestinationKey, slot: Slot, config: Destination, random: Random) -> Self {
@@ -132,6 +150,8 @@ impl DestinationState {
             is_available: true,
             because: Because::Health,
             selected: None,
+            share: Ratio::ONE,
+            share_because: ShareCause::Whole,
             changed_at: None,
             last_transition: None,
         }
@@ -191,7 +211,10 @@ impl DestinationState {
                 .at(TimerKey::Reactivation(self.slot))
                 .filter(|_| self.health.passive == Health::Unhealthy),
             changed_at: self.changed_at,
-            is_gated: self.traffic.policies.iter().any(|(_, policy)| policy.is_gated()),
+            is_gated: self.traffic.comeback.is_gated()
+                || self.traffic.policies.iter().any(|(_, policy)| policy.is_gated()),
+            share: self.share,
+            would_eject: self.traffic.shadow.iter().filter(|one| one.out_until.is_some()).map(name_of).collect(),
             last_transition: self.last_transition.clone(),
         }
     }

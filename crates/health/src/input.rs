@@ -46,6 +46,11 @@ pub enum Input {
         /// One per slot; slots without successes may be left out.
         sums: Vec<Sum>,
     },
+    /// How requests in flight are doing, per slot. Taken at each tick, after the sums.
+    PulsesTaken {
+        /// One per slot; slots where nothing waits and nothing is known may be left out.
+        pulses: Vec<Pulse>,
+    },
     /// A program set a value from outside. It stands until the check's own policy says otherwise.
     HealthSet(HealthSet),
     /// Another process has handed over what its core knew. Comes right after the first configuration; what that does
@@ -93,6 +98,23 @@ pub struct Sum {
     pub slot: Slot,
     /// How many.
     pub ok: u64,
+}
+
+/// How one destination's requests in flight are doing, all workers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulse {
+    /// Whose.
+    pub slot: Slot,
+    /// Requests that were sent and have no response head yet.
+    pub waiting: u32,
+    /// Since when some request has waited without a break; [`Timestamp::MAX`] when none waits.
+    pub waiting_since: Timestamp,
+    /// When a byte or an end last came from it.
+    pub moved_at: Timestamp,
+    /// 99th percentile of the time to first byte of late; `None`: too few.
+    pub first_byte_p99: Option<Duration>,
+    /// Its peak-sensitive mean; `None`: nothing of late.
+    pub latency: Option<Duration>,
 }
 
 /// A value set from outside.

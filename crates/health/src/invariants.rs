@@ -30,10 +30,13 @@ impl Core {
         for key in self.effects.timers.keys() {
             let is_known = match key {
                 TimerKey::Reactivation(slot)
+                | TimerKey::Passive(slot)
                 | TimerKey::HoldEnd(slot)
                 | TimerKey::ProbeOverdue(slot)
                 | TimerKey::Probe(slot) => self.slots.place(slot).is_some(),
-                TimerKey::Round(number) => self.clusters.iter().any(|cluster| cluster.number == number),
+                TimerKey::Round(number) | TimerKey::Guard(number) => {
+                    self.clusters.iter().any(|cluster| cluster.number == number)
+                }
                 TimerKey::AwayEnd(slot) => {
                     self.clusters.iter().flat_map(|cluster| &cluster.away).any(|away| away.state.slot == slot)
                 }

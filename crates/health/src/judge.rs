@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use model::cluster::Compat;
 use model::event::{Cause, EventKind, Evidence, Transition};
-use model::health::{CheckKind, Health};
+use model::health::{CheckKind, Health, Switch};
 use model::passive::DEFAULT_REACTIVATION;
+use model::readmission::Readmission;
 
 use crate::cluster::ClusterState;
 use crate::destination::DestinationState;
 use crate::effects::Effects;
-use crate::passive::Verdict;
+use crate::passive::{Proof, Verdict};
 use crate::timers::TimerKey;
 
 /// Writes an active value.
@@ -45,16 +46,21 @@ pub(crate) fn set_passive(
     effects: &mut Effects,
 ) -> Changed {
     let compat = cluster.config.compat;
-    let period = cluster.config.health_check.passive.as_ref().and_then(|check| check.reactivation_period);
+    let check = cluster.config.health_check.passive.as_ref();
+    let period = check.and_then(|check| check.reactivation_period);
+    let rule = check.and_then(|check| check.readmission);
+    let has_probes = cluster.active() == Switch::On;
     let Some(destination) = cluster.destinations.get_mut(index) else { return Changed::No };
-    let Verdict { health, mut evidence, reactivation } = verdict;
+    let Verdict { health, mut evidence, reactivation, proof } = verdict;
     let is_new = destination.health.passive != health;
     if compat == Compat::Yarp && !is_new {
         return Changed::No;
     }
     let timer = TimerKey::Reactivation(destination.slot);
     if health == Health::Unhealthy {
-        let delay = reactivation.or(period).unwrap_or(DEFAULT_REACTIVATION);
+        let traffic = &mut destination.traffic;
+        let growing = rule.map(|rule| traffic.comeback.ejected(&rule, effects.now, &mut destination.random));
+        let delay = reactivation.or(period).or(growing).unwrap_or(DEFAULT_REACTIVATION);
         let is_kept = compat == Compat::Yarp && effects.timers.at(timer).is_some();
         if !is_kept {
             effects.timers.set(timer, effects.now + delay);
@@ -64,11 +70,16 @@ pub(crate) fn set_passive(
             evidence.last = destination.traffic.failed.to_vec();
         }
         destination.traffic.ejected_at = Some(effects.now);
+        destination.traffic.window.clear();
+        destination.traffic.is_unconfirmed = has_probes && rule.is_some() && proof != Proof::Outright;
         for (_, policy) in &mut destination.traffic.policies {
             policy.on_ejected(effects.now);
         }
     } else if compat != Compat::Yarp {
         effects.timers.cancel(timer);
+        if destination.health.passive == Health::Unhealthy {
+            destination.traffic.comeback.cleared(effects.now);
+        }
     }
     if is_new {
         write(destination, CheckKind::Passive, health, cause, evidence, effects);
@@ -77,8 +88,13 @@ pub(crate) fn set_passive(
     if is_new || health == Health::Unhealthy { Changed::Yes } else { Changed::No }
 }
 
-/// The reactivation period is over.
-pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effects) {
+/// An ejection is over: its time is, or it did not stand.
+pub(crate) fn reactivate(
+    destination: &mut DestinationState,
+    rule: Option<&Readmission>,
+    cause: Cause,
+    effects: &mut Effects,
+) {
     if destination.health.passive != Health::Unhealthy {
         return;
     }
@@ -88,7 +104,11 @@ pub(crate) fn reactivate(destination: &mut DestinationState, effects: &mut Effec
     destination.traffic.failed.clear();
     destination.traffic.has_failed = false;
     destination.traffic.is_unproven = true;
-    write(destination, CheckKind::Passive, Health::Unknown, Cause::Reactivation, Evidence::default(), effects);
+    destination.traffic.is_unconfirmed = false;
+    if let Some(rule) = rule {
+        destination.traffic.comeback.readmitted(rule, effects.now);
+    }
+    write(destination, CheckKind::Passive, Health::Unknown, cause, Evidence::default(), effects);
 }
 
 /// Sets a value to Unknown because its check is off or its server is another one.

@@ -10,6 +10,7 @@
 //!  Probed ──────> active policy ───┤
 //!  OutcomeSeen ─> passive policies ┼─> verdict ─> destination ─> availability ─> Output::Event, Output::Publish
 //!  SumsTaken ───> passive policies ┤
+//!  PulsesTaken ─> doubt ───────────┤
 //!  HealthSet ──────────────────────┘
 //! ```
 //!
@@ -24,16 +25,22 @@ mod core;
 
 mod away;
 mod cluster;
+mod comparison;
 mod destination;
+mod doubt;
 mod effects;
+mod guards;
 mod invariants;
 mod judge;
+mod pulse;
+mod readmission;
 mod reload;
 mod schedule;
 mod slots;
 mod status;
 mod timers;
 mod traffic;
+mod window;
 
 pub mod membership;
 pub mod saved;
@@ -44,8 +51,9 @@ pub mod passive;
 pub mod registry;
 
 pub use crate::core::{Core, Ignored};
-pub use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Sum};
+pub use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Pulse, Sum};
 pub use crate::output::{Output, ProbeOrder, Ticket};
 pub use crate::passive::Needs;
+pub use crate::readmission::Comeback;
 pub use crate::registry::Registry;
 pub use crate::saved::SavedHealth;

@@ -31,9 +31,11 @@ use model::view::Counter;
 
 use crate::cluster::{ClusterNumber, ClusterState, Round};
 use crate::destination::{DestinationState, Probes, Traffic};
+use crate::doubt::{self, Shadow};
 use crate::effects::Effects;
 use crate::judge::forget;
 use crate::passive::{Needs, PassivePolicy, PassiveSettings};
+use crate::readmission::Comeback;
 use crate::registry::Registry;
 use crate::schedule;
 use crate::slots::{Place, Slots};
@@ -75,6 +77,7 @@ impl Reload<'_> {
         }
         for mut gone in gone.into_iter().chain(old.into_values()) {
             self.effects.timers.cancel(TimerKey::Round(gone.number));
+            self.effects.timers.cancel(TimerKey::Guard(gone.number));
             for index in 0..gone.destinations.len() {
                 schedule::cancel(&mut gone, index, self.effects);
             }
@@ -98,6 +101,7 @@ impl Reload<'_> {
                     active: None,
                     passive: None,
                     available_destinations_policy: config.health_check.available_destinations_policy.clone(),
+                    guards: config.health_check.guards,
                 },
                 destinations: Vec::new(),
                 ..Cluster::clone(config)
@@ -112,6 +116,7 @@ impl Reload<'_> {
             round: Round::new(self.effects.random(config.id.as_str())),
             needs: Needs::Nothing,
             is_panic: false,
+            left_at: None,
             picture: Arc::new(model::view::ClusterHealth {
                 id: config.id.clone(),
                 active: Switch::Off,
@@ -171,16 +176,25 @@ impl Reload<'_> {
             }
         }
         let passive = is.passive.as_ref();
-        for destination in &mut cluster.destinations {
+        for (index, destination) in cluster.destinations.iter_mut().enumerate() {
             match passive {
                 Some(check) => self.rebuild_passive_policies(destination, &config, check),
                 None => self.turn_passive_off(destination),
             }
+            if new.contains(&index) && !self.is_start && config.destinations.len() > new.len() {
+                destination.traffic.comeback = Comeback::newcomer(self.effects.now);
+            }
+        }
+        for index in 0..cluster.destinations.len() {
+            doubt::settle(cluster, index, self.effects);
         }
         let policies = cluster.destinations.iter().flat_map(|destination| &destination.traffic.policies);
+        let shadows = cluster.destinations.iter().flat_map(|destination| &destination.traffic.shadow);
+        let shadows = shadows.map(|shadow| shadow.policy.needs());
         // Failures of live traffic also bring a probe forward.
         let least = if is.active.is_some() { Needs::Failures } else { Needs::Nothing };
-        cluster.needs = policies.map(|(_, policy)| policy.needs()).max().unwrap_or(Needs::Nothing).max(least);
+        cluster.needs =
+            policies.map(|(_, policy)| policy.needs()).chain(shadows).max().unwrap_or(Needs::Nothing).max(least);
         self.check_round(cluster);
         first
     }
@@ -255,6 +269,7 @@ impl Reload<'_> {
         }
         destination.traffic = Traffic::default();
         self.effects.timers.cancel(TimerKey::Reactivation(destination.slot));
+        self.effects.timers.cancel(TimerKey::Passive(destination.slot));
         forget(destination, CheckKind::Passive, Cause::CheckOff, self.effects);
     }
 
@@ -274,6 +289,20 @@ impl Reload<'_> {
             };
             let policy: Option<Box<dyn PassivePolicy>> = policy;
             destination.traffic.policies.extend(policy.map(|policy| (settings, policy)));
+        }
+        let mut old = std::mem::take(&mut destination.traffic.shadow);
+        for settings in PassiveSettings::of_shadow(&destination.config, cluster, check) {
+            let kept = old.iter().position(|before| before.settings.is_same_policy(&settings));
+            let shadow = match kept.map(|place| old.remove(place)) {
+                Some(mut kept) => {
+                    kept.policy.on_configured(&settings);
+                    Some(Shadow { settings, ..kept })
+                }
+                None => {
+                    passive::build(&settings, self.registry).map(|policy| Shadow { settings, policy, out_until: None })
+                }
+            };
+            destination.traffic.shadow.extend(shadow);
         }
     }
 

@@ -24,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::ClusterState;
 use crate::core::Core;
 use crate::destination::{DestinationState, Judged, Recent};
+use crate::doubt;
 use crate::passive::History;
+use crate::readmission::Comeback;
 use crate::timers::{TimerKey, Timers};
 
 /// Everything that is carried over.
@@ -114,6 +116,9 @@ pub struct SavedTraffic {
     pub is_unproven: bool,
     /// The last failed attempts, oldest first.
     pub failed: Vec<Seen>,
+    /// How far it is on its way back.
+    #[serde(default)]
+    pub comeback: Comeback,
     /// What its policies have seen, by their names. One that says nothing begins anew.
     pub policies: BTreeMap<PolicyName, History>,
 }
@@ -135,6 +140,9 @@ impl Core {
             let Some(cluster) = self.clusters.get_mut(index) else { continue };
             if let Some(saved) = clusters.remove(&cluster.config.id) {
                 cluster.restore(saved, &mut self.effects.timers);
+                for destination in 0..cluster.destinations.len() {
+                    doubt::settle(cluster, destination, &mut self.effects);
+                }
                 self.touch_cluster(index);
             }
         }
@@ -205,6 +213,7 @@ impl DestinationState {
                 has_failed: traffic.has_failed,
                 is_unproven: traffic.is_unproven,
                 failed: traffic.failed.to_vec(),
+                comeback: traffic.comeback,
                 policies: histories.collect(),
             },
         }
@@ -230,6 +239,7 @@ impl DestinationState {
         self.traffic.ejected_at = saved.ejected_at;
         self.traffic.has_failed = saved.has_failed;
         self.traffic.is_unproven = saved.is_unproven;
+        self.traffic.comeback = saved.comeback;
         self.traffic.failed = Recent::of(saved.failed);
         for (_, policy) in &mut self.traffic.policies {
             if let Some(history) = saved.policies.remove(&PolicyName::from(policy.name())) {

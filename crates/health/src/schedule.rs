@@ -55,6 +55,23 @@ pub(crate) fn probe_by(cluster: &mut ClusterState, index: usize, at: Timestamp, 
     }
 }
 
+/// The same for a probe that is early: it counts against the spacing of early ones.
+pub(crate) fn early_probe_by(cluster: &mut ClusterState, index: usize, at: Timestamp, effects: &mut Effects) {
+    let number = cluster.number;
+    let has_rounds = cluster.has_rounds();
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let (timer, is_next_early) = if has_rounds {
+        (TimerKey::Round(number), &mut cluster.round.is_next_early)
+    } else {
+        (TimerKey::Probe(destination.slot), &mut destination.probes.is_next_early)
+    };
+    // No timer: a probe is in flight and will say more than we know.
+    if effects.timers.at(timer).is_some_and(|regular| at < regular) {
+        *is_next_early = true;
+        effects.timers.set(timer, at);
+    }
+}
+
 /// A destination's timer is due.
 pub(crate) fn probe_due(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
     let Some(destination) = cluster.destinations.get_mut(index) else { return };
@@ -301,6 +318,6 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// A refusal costs nothing and is usually the whole truth: it is confirmed fast.
 const AFTER_REFUSAL: Duration = Duration::from_millis(250);
 /// Early probes of one destination are at least this far apart.
-const EARLY_SPACING: Duration = Duration::from_secs(1);
+pub(crate) const EARLY_SPACING: Duration = Duration::from_secs(1);
 /// How long after a probe's timeout its driver may still answer.
 const OVERDUE_AFTER: Duration = Duration::from_secs(5);

@@ -12,6 +12,10 @@ use crate::cluster::ClusterNumber;
 pub(crate) enum TimerKey {
     /// An ejection ends.
     Reactivation(Slot),
+    /// Passive policies, a way back or a shadow want to be asked.
+    Passive(Slot),
+    /// An ejection that was held back may be looked at again.
+    Guard(ClusterNumber),
     /// A destination has waited long enough for its first passed probe.
     HoldEnd(Slot),
     /// A probe was not answered by the driver although its timeout is long over.

@@ -9,12 +9,14 @@ use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
 use crate::core::Core;
+use crate::doubt;
 use crate::input::{OutcomeEvent, Sum};
 use crate::judge::{Changed, set_passive};
-use crate::passive::{Needs, PassivePolicy, PassiveState, Verdict};
+use crate::passive::{Needs, PassivePolicy, PassiveState, Proof, Verdict};
 use crate::schedule;
 use crate::slots::Place;
 use crate::status::{count_failure, count_success};
+use crate::window::Counts;
 
 /// Whether some policy had a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ impl Core {
         }
         let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
         self.note_outcome(place, event, ok);
+        self.trial_ended(place, Counts::of(&event.outcome));
         self.judge_traffic(place, |needs, now, state, policy| match needs {
             Needs::Failures | Needs::Nothing if ok > 0 => policy.on_sums(now, state, ok),
             Needs::Failures | Needs::Nothing | Needs::EveryOutcome => policy.on_outcome(now, state, event),
@@ -69,6 +72,8 @@ impl Core {
             destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
         destination.traffic.has_failed = false;
         destination.traffic.is_unproven = false;
+        destination.traffic.window.add(self.effects.now, Counts { ok: sum.ok, ..Counts::default() });
+        self.trial_ended(place, Counts { ok: sum.ok, ..Counts::default() });
         let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
         if is_judged == Judged::Yes || is_news {
             self.touch(place);
@@ -83,6 +88,7 @@ impl Core {
             return;
         };
         let outcome = &event.outcome;
+        destination.traffic.window.add(self.effects.now, Counts::of(outcome));
         match outcome.class {
             OutcomeClass::Ok => {
                 count_success(&mut destination.counter, ok);
@@ -99,26 +105,72 @@ impl Core {
         }
     }
 
+    /// A request ended while the destination may be on its way back: one of its trials.
+    fn trial_ended(&mut self, place: Place, counts: Counts) {
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let Some(rule) = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission) else {
+            return;
+        };
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
+        if !destination.traffic.comeback.is_gated() {
+            return;
+        }
+        if counts.failed > 0 {
+            doubt::canary_failed(cluster, place.destination, &mut self.effects);
+        } else {
+            destination.traffic.comeback.passed(&rule, counts.ok, self.effects.now);
+        }
+        self.touch(place);
+    }
+
     /// Asks each passive policy of a destination. The first that finds it bad ejects it; else the last other word counts.
     fn judge_traffic(
         &mut self,
         place: Place,
         mut ask: impl FnMut(Needs, Timestamp, &PassiveState, &mut dyn PassivePolicy) -> Option<Verdict>,
     ) -> Judged {
+        let now = self.effects.now;
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return Judged::No };
         let Some(destination) = cluster.destinations.get_mut(place.destination) else { return Judged::No };
-        let state = PassiveState { health: destination.health.passive, ejected_at: destination.traffic.ejected_at };
-        let mut verdict: Option<(Verdict, String)> = None;
-        for (_, policy) in &mut destination.traffic.policies {
-            let Some(answer) = ask(policy.needs(), self.effects.now, &state, policy.as_mut()) else { continue };
-            let is_bad_already = verdict.as_ref().is_some_and(|(one, _)| one.health == Health::Unhealthy);
-            if !is_bad_already {
-                verdict = Some((answer, policy.name().to_owned()));
-            }
+        let traffic = &mut destination.traffic;
+        let state = PassiveState { health: destination.health.passive, ejected_at: traffic.ejected_at };
+        let mut answers: Vec<(Verdict, String)> = Vec::new();
+        for (_, policy) in &mut traffic.policies {
+            let answer = ask(policy.needs(), now, &state, policy.as_mut());
+            answers.extend(answer.map(|answer| (answer, policy.name().to_owned())));
         }
-        let Some((verdict, policy)) = verdict else { return Judged::No };
-        set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
-        Judged::Yes
+        let mut shadows: Vec<(usize, Verdict)> = Vec::new();
+        for (number, shadow) in traffic.shadow.iter_mut().enumerate().filter(|(_, one)| one.out_until.is_none()) {
+            let answer = ask(shadow.policy.needs(), now, &state, shadow.policy.as_mut());
+            shadows.extend(answer.map(|answer| (number, answer)));
+        }
+        for (number, said) in shadows {
+            doubt::shadow_spoke(cluster, place.destination, number, said, &mut self.effects);
+        }
+        let mut verdict: Option<(Verdict, String)> = None;
+        for (answer, policy) in answers {
+            let is_bad_already = verdict.as_ref().is_some_and(|(one, _)| one.health == Health::Unhealthy);
+            if is_bad_already {
+                break;
+            }
+            let answer = doubt::convict(cluster, place.destination, now, answer);
+            verdict = answer.map(|answer| (answer, policy)).or(verdict);
+        }
+        let judged = match verdict {
+            Some((verdict, policy)) => {
+                let is_unconfirmed = verdict.health == Health::Unhealthy && verdict.proof != Proof::Outright;
+                set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
+                if is_unconfirmed {
+                    doubt::ask_at_once(cluster, place.destination, &mut self.effects);
+                }
+                Judged::Yes
+            }
+            None => Judged::No,
+        };
+        let before = cluster.destinations.get(place.destination).map(|one| one.share);
+        doubt::settle(cluster, place.destination, &mut self.effects);
+        let is_moved = cluster.destinations.get(place.destination).map(|one| one.share) != before;
+        if is_moved { Judged::Yes } else { judged }
     }
 }
 

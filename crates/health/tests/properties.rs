@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use health::{Core, HealthSet, Input, OutcomeEvent, Output, Probed, Sum, Ticket};
+use health::{Core, HealthSet, Input, OutcomeEvent, Output, Probed, Pulse, Sum, Ticket};
 use model::active::{ActivePolicy, ProbeRound};
 use model::cluster::{Cluster, Compat};
+use model::destination::Tier;
 use model::health::{CheckKind, Health};
 use model::id::{DestinationKey, Slot};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::passive::PassivePolicy;
 use model::time::Timestamp;
 use proptest::prelude::*;
 
@@ -249,11 +251,42 @@ fn any_input() -> impl Strategy<Value = Input> {
         8 => event.prop_map(Input::OutcomeSeen),
         8 => probed.prop_map(Input::Probed),
         3 => (slot(), any::<u64>()).prop_map(|(slot, ok)| Input::SumsTaken { sums: vec![Sum { slot, ok }] }),
+        3 => prop::collection::vec(any_pulse(), 0..4).prop_map(|pulses| Input::PulsesTaken { pulses }),
         3 => set.prop_map(Input::HealthSet),
         1 => slot().prop_map(|slot| Input::SlotQuiet { slot }),
         1 => Just(Input::DrainStarted),
         1 => Just(Input::ConfigRefused { summary: "no".to_owned() }),
     ]
+}
+
+fn any_pulse() -> impl Strategy<Value = Pulse> {
+    let span = || prop::option::of((0..5_000_u64).prop_map(Duration::from_millis));
+    (0..8_u32, 0..9_u32, any_time(), any_time(), span(), span()).prop_map(
+        |(slot, waiting, since, moved, first_byte_p99, latency)| Pulse {
+            slot: Slot(slot),
+            waiting,
+            waiting_since: Timestamp::from_millis(since),
+            moved_at: Timestamp::from_millis(moved),
+            first_byte_p99,
+            latency,
+        },
+    )
+}
+
+/// Every policy that weighs, with a way back, shadows and guards.
+fn weigh(made: &mut Cluster) {
+    if let Some(check) = &mut made.health_check.passive {
+        check.policies = vec![
+            PassivePolicy::ConnectFailures(Default::default()),
+            PassivePolicy::Burst(Default::default()),
+            PassivePolicy::Outlier(Default::default()),
+            PassivePolicy::Stall(Default::default()),
+            PassivePolicy::Latency(Default::default()),
+        ];
+        check.shadow = vec![PassivePolicy::ConsecutiveErrors(Default::default()), max_fails(1, 3.0)];
+        check.readmission = Some(Default::default());
+    }
+    made.health_check.guards = model::guards::Guards::native();
 }
 
 /// Configurations that differ in everything the core looks at; ids may even repeat.
@@ -271,6 +304,9 @@ fn any_configuration() -> impl Strategy<Value = Input> {
             check.start = model::active::ProbeStart::ProbeFirst;
             check.round = if rounds { ProbeRound::Cluster } else { ProbeRound::Destination };
         }
+        if interval % 3 == 0 {
+            weigh(&mut made);
+        }
         if !probes {
             made.health_check.active = None;
         }
@@ -280,6 +316,7 @@ fn any_configuration() -> impl Strategy<Value = Input> {
             .map(|(place, weight, moved, has_health)| {
                 with(destination(IDS[place]), |one| {
                     one.weight = weight;
+                    one.tier = if moved == 1 && interval % 2 == 0 { Tier::Backup } else { Tier::Primary };
                     one.address = address(["http://one.test/", "http://two.test/"][moved]);
                     one.health = has_health.then(|| address("http://health.test/"));
                 })

@@ -49,7 +49,7 @@ impl PassivePolicy for FirstUnsuccessful {
     }
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
         let is_good = event.outcome.status.is_some_and(|status| (200..300).contains(&status));
-        Some(Verdict { health: value(is_good), evidence: Evidence::default(), reactivation: Some(secs(3.0)) })
+        Some(Verdict { reactivation: Some(secs(3.0)), ..Verdict::of(value(is_good), Evidence::default()) })
     }
 }
 

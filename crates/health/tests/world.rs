@@ -10,8 +10,9 @@ use model::address::Url;
 use model::available::AvailablePolicy;
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
-use model::destination::Destination;
-use model::event::{Cause, Event, EventKind, Transition};
+use model::destination::{Destination, Tier};
+use model::event::{Cause, Event, EventKind, ShareCause, Transition};
+use model::guards::Guards;
 use model::health::{CheckKind, Health, HealthPair};
 use model::id::{DestinationKey, Slot};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
@@ -254,7 +255,11 @@ impl World {
     pub fn transitions(&self) -> Vec<Transition> {
         let transitions = self.events.iter().filter_map(|event| match &event.kind {
             EventKind::Transition(transition) => Some(transition.clone()),
-            EventKind::Availability { .. } | EventKind::Config { .. } | EventKind::Draining => None,
+            EventKind::Availability { .. }
+            | EventKind::Share { .. }
+            | EventKind::Shadow { .. }
+            | EventKind::Config { .. }
+            | EventKind::Draining => None,
         });
         transitions.collect()
     }
@@ -292,6 +297,7 @@ pub fn destination(id: &str) -> Destination {
         host: None,
         weight: 1,
         max_fails: None,
+        tier: Tier::Primary,
     }
 }
 
@@ -306,6 +312,7 @@ pub fn cluster(id: &str, destinations: &[&str]) -> Cluster {
             available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
             active: None,
             passive: None,
+            guards: Guards::default(),
         },
         retry: RetryRules::native(),
         timeouts: Timeouts::NATIVE,
@@ -358,7 +365,7 @@ pub fn active(id: &str, destinations: &[&str], check: ActiveCheck) -> Cluster {
 
 /// A cluster with these passive policies.
 pub fn passive(id: &str, destinations: &[&str], policies: &[PassivePolicy]) -> Cluster {
-    let check = PassiveCheck { policies: policies.to_vec(), reactivation_period: None };
+    let check = PassiveCheck::of(policies.to_vec());
     with(cluster(id, destinations), |cluster| cluster.health_check.passive = Some(check))
 }
 
@@ -390,6 +397,16 @@ fn words(output: &Output) -> String {
             EventKind::Availability { destination, available, because } => {
                 let word = if *available { "in" } else { "out" };
                 format!("#{revision} {destination} {word}: {}", because.as_str())
+            }
+            EventKind::Share { destination, share, because, .. } => {
+                let policy = match because {
+                    ShareCause::Suspect { policy } => format!(" {policy}"),
+                    ShareCause::Whole | ShareCause::Ramp => String::new(),
+                };
+                format!("#{revision} {destination} share {}: {}{policy}", share.get(), because.as_str())
+            }
+            EventKind::Shadow { destination, policy, would_eject, .. } => {
+                format!("#{revision} {destination} shadow {policy}: {would_eject}")
             }
             EventKind::Config { applied, summary } => {
                 format!("#{revision} configuration {}: {summary}", if *applied { "applied" } else { "refused" })

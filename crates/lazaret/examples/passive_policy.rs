@@ -24,12 +24,9 @@ impl PassivePolicy for FirstUnsuccessfulResponse {
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<PassiveVerdict> {
         match event.outcome.class {
             OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut | OutcomeClass::AppFail => {
-                Some(PassiveVerdict {
-                    health: Health::Unhealthy,
-                    evidence: Evidence { failed: Some(1), ..Evidence::default() },
-                    // The cluster's reactivation period, 60 s unless set.
-                    reactivation: None,
-                })
+                // For the cluster's reactivation period, 60 s unless set.
+                let evidence = Evidence { failed: Some(1), ..Evidence::default() };
+                Some(PassiveVerdict::of(Health::Unhealthy, evidence))
             }
             OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => None,
         }

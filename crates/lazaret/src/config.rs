@@ -14,8 +14,8 @@ mod span;
 mod split;
 
 pub use checks::{
-    ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, HealthCheckConfig, PassiveHealthCheckConfig,
-    PassivePolicyConfig,
+    ActiveHealthCheckConfig, AvailablePolicyConfig, ExpectConfig, GuardsConfig, HealthCheckConfig,
+    PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
 };
 pub use cluster::{
     AffinityCookieConfig, ClusterConfig, DestinationConfig, RetryConfig, SessionAffinityConfig, TimeoutsConfig,

@@ -96,7 +96,8 @@ pub use balance::{Candidates as BalancingCandidates, Loads, Policy as BalancingP
 pub use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, DestinationProbes, ProbeResult};
 pub use health::available::{AvailablePolicy, Candidate, Candidates, Selection};
 pub use health::passive::{
-    Needs as PassiveNeeds, PassivePolicy, PassiveSettings, PassiveState, Verdict as PassiveVerdict,
+    Alone, Around, Needs as PassiveNeeds, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion,
+    Verdict as PassiveVerdict,
 };
 pub use health::{OutcomeEvent, ProbeOrder};
 pub use model::cluster::Compat;

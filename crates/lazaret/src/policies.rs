@@ -6,6 +6,20 @@ pub const CONSECUTIVE_FAILURES: &str = "ConsecutiveFailures";
 pub const TRANSPORT_FAILURE_RATE: &str = "TransportFailureRate";
 /// Passive: nginx's max_fails and fail_timeout.
 pub const MAX_FAILS: &str = "MaxFails";
+/// Passive: failures that come in a burst and last.
+pub const BURST: &str = "Burst";
+/// Passive: no connection, in a row.
+pub const CONNECT_FAILURES: &str = "ConnectFailures";
+/// Passive: failed attempts in a row.
+pub const CONSECUTIVE_ERRORS: &str = "ConsecutiveErrors";
+/// Passive: share of failed attempts in a window.
+pub const FAILURE_RATE: &str = "FailureRate";
+/// Passive: slower than the rest of the cluster; suspects only.
+pub const LATENCY: &str = "Latency";
+/// Passive: more failures than the rest of the cluster.
+pub const OUTLIER: &str = "Outlier";
+/// Passive: requests wait and nothing comes; suspects only.
+pub const STALL: &str = "Stall";
 /// Availability: all that no check calls Unhealthy.
 pub const HEALTHY_AND_UNKNOWN: &str = "HealthyAndUnknown";
 /// Availability: the same, or all when none is left.

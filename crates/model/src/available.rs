@@ -34,6 +34,8 @@ pub enum Because {
     Unhealthy,
     /// Out: waits for its first passed probe while others are Healthy.
     ProbeFirst,
+    /// Out: a backup, and primary ones serve.
+    Backup,
     /// Out: its weight is 0.
     Weight,
     /// Out: its name has no address.
@@ -54,6 +56,7 @@ impl Because {
             Self::Cap => "cap",
             Self::Unhealthy => "unhealthy",
             Self::ProbeFirst => "probe_first",
+            Self::Backup => "backup",
             Self::Weight => "weight",
             Self::NoAddress => "no_address",
             Self::Drained => "drained",

@@ -11,6 +11,7 @@ use crate::affinity::SessionAffinity;
 use crate::available::AvailablePolicy;
 use crate::balancing::LoadBalancing;
 use crate::destination::Destination;
+use crate::guards::Guards;
 use crate::id::ClusterId;
 use crate::passive::PassiveCheck;
 use crate::retry::RetryRules;
@@ -71,6 +72,8 @@ pub struct HealthCheck {
     pub active: Option<ActiveCheck>,
     /// Traffic; `None`: off.
     pub passive: Option<PassiveCheck>,
+    /// What holds ejections back.
+    pub guards: Guards,
 }
 
 /// Whose arithmetic, history and reactivation a cluster follows.

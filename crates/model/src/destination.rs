@@ -21,6 +21,19 @@ pub struct Destination {
     pub weight: u32,
     /// Its own max_fails and fail_timeout.
     pub max_fails: Option<MaxFails>,
+    /// When it serves.
+    pub tier: Tier,
+}
+
+/// When a destination serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Always.
+    #[default]
+    Primary,
+    /// While no primary one is good.
+    Backup,
 }
 
 impl Destination {
@@ -41,8 +54,15 @@ mod tests {
     fn the_stem_is_the_id_without_the_address_that_it_stands_for() {
         let mut address = Url::parse("http://api.test/").unwrap();
         address.located = Located::At("2001:db8::1".parse().unwrap());
-        let mut one =
-            Destination { id: "d1[2001:db8::1]".into(), address, health: None, host: None, weight: 1, max_fails: None };
+        let mut one = Destination {
+            id: "d1[2001:db8::1]".into(),
+            address,
+            health: None,
+            host: None,
+            weight: 1,
+            max_fails: None,
+            tier: Tier::Primary,
+        };
         assert_eq!(one.stem(), "d1");
         one.address.located = Located::At("2001:db8::2".parse().unwrap());
         assert_eq!(one.stem(), "d1[2001:db8::1]");

@@ -8,6 +8,7 @@ use crate::available::Because;
 use crate::health::{CheckKind, Health};
 use crate::id::{DestinationKey, Revision};
 use crate::outcome::{FailureKind, OutcomeClass};
+use crate::ratio::Ratio;
 use crate::time::Timestamp;
 
 /// One event.
@@ -35,6 +36,28 @@ pub enum EventKind {
         available: bool,
         /// Why.
         because: Because,
+    },
+    /// A destination gets another part of its weight.
+    Share {
+        /// Whose.
+        destination: DestinationKey,
+        /// The part from here on.
+        share: Ratio,
+        /// Why.
+        because: ShareCause,
+        /// What the cause rests on.
+        evidence: Evidence,
+    },
+    /// A policy that is judged and not enforced changed its mind.
+    Shadow {
+        /// Whose.
+        destination: DestinationKey,
+        /// The policy's name.
+        policy: String,
+        /// Whether it would have the destination out from here on.
+        would_eject: bool,
+        /// What it rests on.
+        evidence: Evidence,
     },
     /// A configuration was taken over, or refused.
     Config {
@@ -64,6 +87,32 @@ pub struct Transition {
     pub evidence: Evidence,
 }
 
+/// Why a destination gets the part of its weight that it gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareCause {
+    /// Nothing holds it back.
+    Whole,
+    /// A passive policy suspects it.
+    Suspect {
+        /// The policy's name.
+        policy: String,
+    },
+    /// It came back, or is new, and takes over its weight step by step.
+    Ramp,
+}
+
+impl ShareCause {
+    /// One snake-case word for the kind of cause.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Suspect { .. } => "suspect",
+            Self::Ramp => "ramp",
+        }
+    }
+}
+
 /// Why a value changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +129,10 @@ pub enum Cause {
     },
     /// The reactivation period is over.
     Reactivation,
+    /// Probes passed that were sent because of an ejection: it does not stand.
+    Unconfirmed,
+    /// A trial request failed after an ejection was over.
+    Canary,
     /// The check was turned off (the value is Unknown again).
     CheckOff,
     /// The address changed: it is another server.
@@ -95,6 +148,8 @@ impl Cause {
             Self::Probe { .. } => "probe",
             Self::Traffic { .. } => "traffic",
             Self::Reactivation => "reactivation",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Canary => "canary",
             Self::CheckOff => "check_off",
             Self::AddressChanged => "address_changed",
             Self::External => "external",
@@ -105,7 +160,12 @@ impl Cause {
     pub fn policy(&self) -> Option<&str> {
         match self {
             Self::Probe { policy } | Self::Traffic { policy } => Some(policy),
-            Self::Reactivation | Self::CheckOff | Self::AddressChanged | Self::External => None,
+            Self::Reactivation
+            | Self::Unconfirmed
+            | Self::Canary
+            | Self::CheckOff
+            | Self::AddressChanged
+            | Self::External => None,
         }
     }
 }
@@ -125,6 +185,12 @@ pub struct Evidence {
     /// Within this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Duration>,
+    /// Meanwhile so many failures of the rest of its cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_failed: Option<u64>,
+    /// Out of so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_total: Option<u64>,
     /// The last failures, newest last; 5 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last: Vec<Seen>,

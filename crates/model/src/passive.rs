@@ -1,11 +1,16 @@
 //! Passive checks: the options of every built-in policy that judges a destination by its own traffic.
 
+mod options;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Compat;
 use crate::id::PolicyName;
+use crate::readmission::Readmission;
+
+pub use options::{Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, Plain500, Stall};
 
 /// From ejection to Unknown where neither the cluster nor the policy says otherwise.
 pub const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);
@@ -15,11 +20,20 @@ pub const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);
 pub struct PassiveCheck {
     /// Policies that run side by side; the first one to find a destination bad ejects it.
     pub policies: Vec<PassivePolicy>,
+    /// Policies that are judged beside them and never enforced.
+    pub shadow: Vec<PassivePolicy>,
     /// From ejection to Unknown; `None`: the policy's own period (60 s).
     pub reactivation_period: Option<Duration>,
+    /// The way back; `None`: full traffic at once.
+    pub readmission: Option<Readmission>,
 }
 
 impl PassiveCheck {
+    /// These policies, full traffic after an ejection, nothing beside.
+    pub fn of(policies: Vec<PassivePolicy>) -> Self {
+        Self { policies, shadow: Vec::new(), reactivation_period: None, readmission: None }
+    }
+
     /// How long an ejection lasts where the cluster says so: its reactivation period, and under `compat: yarp` the window
     /// of a failure rate when that is longer. `None`: as the policy has it, and nginx's rule knows no other.
     pub fn ejection_period(&self, compat: Compat) -> Option<Duration> {
@@ -30,7 +44,18 @@ impl PassiveCheck {
         let windows = self.policies.iter().filter_map(|policy| match (policy, compat) {
             (PassivePolicy::TransportFailureRate(options), Compat::Yarp) => Some(options.window),
             (PassivePolicy::TransportFailureRate(_), Compat::None | Compat::Nginx)
-            | (PassivePolicy::MaxFails(_) | PassivePolicy::Custom(_), _) => None,
+            | (
+                PassivePolicy::MaxFails(_)
+                | PassivePolicy::ConsecutiveErrors(_)
+                | PassivePolicy::FailureRate(_)
+                | PassivePolicy::Outlier(_)
+                | PassivePolicy::Burst(_)
+                | PassivePolicy::ConnectFailures(_)
+                | PassivePolicy::Stall(_)
+                | PassivePolicy::Latency(_)
+                | PassivePolicy::Custom(_),
+                _,
+            ) => None,
         });
         self.reactivation_period.map(|period| windows.fold(period, Duration::max))
     }
@@ -43,11 +68,41 @@ pub enum PassivePolicy {
     TransportFailureRate(TransportFailureRate),
     /// nginx's max_fails and fail_timeout.
     MaxFails(MaxFails),
+    /// Failed attempts in a row.
+    ConsecutiveErrors(ConsecutiveErrors),
+    /// Share of failed attempts within a window.
+    FailureRate(FailureRate),
+    /// More failures than the rest of the cluster.
+    Outlier(Comparison),
+    /// Failures that come in a burst and last.
+    Burst(Burst),
+    /// No connection, in a row.
+    ConnectFailures(ConnectFailures),
+    /// Requests wait and nothing comes. Suspects only.
+    Stall(Stall),
+    /// Answers, but far slower than the rest. Suspects only.
+    Latency(Latency),
     /// One registered in code.
     Custom(PolicyName),
 }
 
 impl PassivePolicy {
+    /// Its name, as configurations and events show it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::TransportFailureRate(_) => "TransportFailureRate",
+            Self::MaxFails(_) => "MaxFails",
+            Self::ConsecutiveErrors(_) => "ConsecutiveErrors",
+            Self::FailureRate(_) => "FailureRate",
+            Self::Outlier(_) => "Outlier",
+            Self::Burst(_) => "Burst",
+            Self::ConnectFailures(_) => "ConnectFailures",
+            Self::Stall(_) => "Stall",
+            Self::Latency(_) => "Latency",
+            Self::Custom(name) => name.as_str(),
+        }
+    }
+
     /// How long its ejections last where the cluster does not say. `None`: [`DEFAULT_REACTIVATION`] unless the policy
     /// registered in code says otherwise with each verdict.
     pub fn own_ejection_period(&self, compat: Compat) -> Option<Duration> {
@@ -55,6 +110,16 @@ impl PassivePolicy {
             (Self::TransportFailureRate(options), Compat::Yarp) => Some(DEFAULT_REACTIVATION.max(options.window)),
             (Self::TransportFailureRate(_), Compat::None | Compat::Nginx) => Some(DEFAULT_REACTIVATION),
             (Self::MaxFails(options), _) => Some(options.fail_timeout),
+            (
+                Self::ConsecutiveErrors(_)
+                | Self::FailureRate(_)
+                | Self::Outlier(_)
+                | Self::Burst(_)
+                | Self::ConnectFailures(_)
+                | Self::Stall(_)
+                | Self::Latency(_),
+                _,
+            ) => Some(DEFAULT_REACTIVATION),
             (Self::Custom(_), _) => None,
         }
     }
@@ -100,8 +165,8 @@ mod tests {
     fn an_ejection_lasts_as_long_as_the_window_under_compat_yarp_alone() {
         let rate = TransportFailureRate { window: Duration::from_secs(60), ..TransportFailureRate::default() };
         let check = |period| PassiveCheck {
-            policies: vec![PassivePolicy::TransportFailureRate(rate)],
             reactivation_period: Some(Duration::from_secs(period)),
+            ..PassiveCheck::of(vec![PassivePolicy::TransportFailureRate(rate)])
         };
         let lasts = |period, compat| check(period).ejection_period(compat).map(|lasts| lasts.as_secs());
         assert_eq!(lasts(10, Compat::Yarp), Some(60));

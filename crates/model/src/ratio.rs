@@ -18,6 +18,11 @@ impl Ratio {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
+    /// So many hundredths; more than 100 are 100.
+    pub const fn percent(percent: u8) -> Self {
+        Self(if percent > 100 { 1.0 } else { percent as f64 / 100.0 })
+    }
+
     /// The number.
     pub fn get(self) -> f64 {
         self.0

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::available::Because;
 use crate::event::Transition;
 use crate::health::{HealthPair, Switch};
-use crate::id::{ClusterId, DestinationId, Revision, Slot};
+use crate::id::{ClusterId, DestinationId, PolicyName, Revision, Slot};
 use crate::outcome::FailureKind;
+use crate::ratio::Ratio;
 use crate::time::Timestamp;
 
 /// Every cluster's health at one moment.
@@ -68,8 +69,12 @@ pub struct DestinationHealth {
     pub reactivation_at: Option<Timestamp>,
     /// When one of its values last changed.
     pub changed_at: Option<Timestamp>,
-    /// A gate admits one request at a time (nginx's single probe after fail_timeout).
+    /// A gate admits one request at a time (a trial after an ejection).
     pub is_gated: bool,
+    /// The part of its weight that it gets; below 1 while it is suspect or comes back.
+    pub share: Ratio,
+    /// Policies that are not enforced and would have it out.
+    pub would_eject: Vec<PolicyName>,
     /// The last change of either value.
     pub last_transition: Option<Arc<Transition>>,
 }

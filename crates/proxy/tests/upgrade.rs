@@ -276,6 +276,8 @@ fn judge(proxy: &Proxy, revision: u64, active: Health, setup: support::Setup) {
                 reactivation_at: None,
                 changed_at: None,
                 is_gated: false,
+                share: model::ratio::Ratio::ONE,
+                would_eject: Vec::new(),
                 last_transition: None,
             }],
             available: vec![0],

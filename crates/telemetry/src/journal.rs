@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::available::Because;
-use model::event::{Event, EventKind, Transition};
+use model::event::{Event, EventKind, ShareCause, Transition};
 use model::health::{Health, HealthPair};
 use model::id::{DestinationKey, Revision};
 use model::time::Timestamp;
@@ -98,7 +98,9 @@ impl Journal {
         let (wall, revision) = (jiff::Timestamp::now(), event.revision);
         let standing = match &event.kind {
             EventKind::Transition(transition) => Standing::of(&transition.destination, health),
-            EventKind::Availability { destination, .. } => Standing::of(destination, health),
+            EventKind::Availability { destination, .. }
+            | EventKind::Share { destination, .. }
+            | EventKind::Shadow { destination, .. } => Standing::of(destination, health),
             EventKind::Config { .. } | EventKind::Draining => None,
         };
         {
@@ -152,6 +154,14 @@ fn log(event: &Event) {
             target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
             available, because = because.as_str(), "availability changed"
         ),
+        EventKind::Share { destination, share, because, .. } => tracing::info!(
+            target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
+            share = share.get(), because = because.as_str(), policy = suspected_by(because), "share changed"
+        ),
+        EventKind::Shadow { destination, policy, would_eject, .. } => tracing::info!(
+            target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
+            policy, would_eject, "shadow policy changed its mind"
+        ),
         EventKind::Config { applied: true, summary } => {
             tracing::info!(target: "config", revision, summary, "configuration applied");
         }
@@ -159,6 +169,13 @@ fn log(event: &Event) {
             tracing::warn!(target: "config", revision, summary, "configuration refused, the one before stays");
         }
         EventKind::Draining => tracing::info!(target: "health", revision, "draining"),
+    }
+}
+
+fn suspected_by(because: &ShareCause) -> Option<&str> {
+    match because {
+        ShareCause::Suspect { policy } => Some(policy),
+        ShareCause::Whole | ShareCause::Ramp => None,
     }
 }
 

@@ -99,7 +99,10 @@ impl Metrics {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 self.is_stale.store(true, Ordering::Relaxed);
             }
-            EventKind::Availability { .. } | EventKind::Draining => {}
+            EventKind::Availability { .. }
+            | EventKind::Share { .. }
+            | EventKind::Shadow { .. }
+            | EventKind::Draining => {}
         }
     }
 

@@ -30,6 +30,7 @@ fn cluster(load_balancing: LoadBalancing, compat: Compat, destinations: &[(&str,
         session_affinity: None,
         health_check: HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
+            guards: Default::default(),
             active: None,
             passive: None,
         },
@@ -50,6 +51,7 @@ fn cluster(load_balancing: LoadBalancing, compat: Compat, destinations: &[(&str,
                 host: None,
                 weight: *weight,
                 max_fails: None,
+                tier: Default::default(),
             })
             .collect(),
     }
@@ -206,8 +208,7 @@ fn under_yarp_round_robin_is_a_counter_modulo_the_number_available() {
 #[test]
 fn under_nginx_a_counted_failure_lowers_the_weight_for_a_few_picks() {
     let mut cluster = cluster(LoadBalancing::RoundRobin, Compat::Nginx, &[("a", 10), ("b", 10)]);
-    cluster.health_check.passive =
-        Some(PassiveCheck { policies: vec![PassivePolicy::MaxFails(MaxFails::default())], reactivation_period: None });
+    cluster.health_check.passive = Some(PassiveCheck::of(vec![PassivePolicy::MaxFails(MaxFails::default())]));
     let mut bench = Bench::new(Picker::new(&cluster, &Policies::new()), 0);
     assert_eq!(bench.order(&[0, 1], 2), "AB");
     let Bench { picker, turns, random, .. } = &mut bench;

@@ -94,6 +94,18 @@ impl<'n> Field<'n> {
         }
     }
 
+    /// A number above zero.
+    pub fn above_zero(&self, r: &mut Reading<'_>) -> Option<f64> {
+        match self.node.scalar().and_then(|text| text.trim().parse::<f64>().ok()) {
+            Some(number) if number > 0.0 && number.is_finite() => Some(number),
+            Some(_) => {
+                self.refuse(r, format!("`{}` is out of range", self.name), "expected a number above 0");
+                None
+            }
+            None => self.wrong_kind(r, "a number above 0"),
+        }
+    }
+
     /// A span of time above zero.
     pub fn duration(&self, r: &mut Reading<'_>) -> Option<Duration> {
         let span = self.duration_or_zero(r)?;

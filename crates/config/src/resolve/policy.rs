@@ -24,6 +24,20 @@ pub enum PassiveName {
     TransportFailureRate,
     /// nginx's rule.
     MaxFails,
+    /// Failed attempts in a row.
+    ConsecutiveErrors,
+    /// Share of failed attempts.
+    FailureRate,
+    /// Against the rest of the cluster.
+    Outlier,
+    /// Failures that come in a burst and last.
+    Burst,
+    /// No connection, in a row.
+    ConnectFailures,
+    /// Requests wait and nothing comes.
+    Stall,
+    /// Slower than the rest.
+    Latency,
 }
 
 /// Names the active policy at `field`.
@@ -33,9 +47,18 @@ pub fn active(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Op
 
 /// Names the passive policy at `field`.
 pub fn passive(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<Named<PassiveName>> {
-    let built_in = [("TransportFailureRate", PassiveName::TransportFailureRate), ("MaxFails", PassiveName::MaxFails)];
-    let not_yet = ["FailureRate", "Outlier", "Burst", "ConnectFailures", "Stall", "ConsecutiveErrors", "Latency"];
-    named(r, field, &built_in, &not_yet, &names.passive)
+    let built_in = [
+        ("TransportFailureRate", PassiveName::TransportFailureRate),
+        ("MaxFails", PassiveName::MaxFails),
+        ("Burst", PassiveName::Burst),
+        ("ConnectFailures", PassiveName::ConnectFailures),
+        ("Outlier", PassiveName::Outlier),
+        ("Stall", PassiveName::Stall),
+        ("Latency", PassiveName::Latency),
+        ("FailureRate", PassiveName::FailureRate),
+        ("ConsecutiveErrors", PassiveName::ConsecutiveErrors),
+    ];
+    named(r, field, &built_in, &[], &names.passive)
 }
 
 /// Names the availability policy at `field`.

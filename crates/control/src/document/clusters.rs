@@ -6,7 +6,6 @@ use model::available::{AvailablePolicy, Because};
 use model::cluster::Cluster;
 use model::destination::Destination;
 use model::health::{Health, Switch};
-use model::passive::PassivePolicy;
 use model::view::{ClusterHealth, Counter, DestinationHealth, NodeStatus};
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +78,9 @@ pub struct ActiveDocument {
 pub struct PassiveDocument {
     /// Names of the policies.
     pub policies: Vec<String>,
+    /// Names of those that are judged and not enforced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shadow: Vec<String>,
     /// How long an ejection lasts at least (under `compat: yarp` never shorter than the window); absent: as the policy
     /// has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,6 +109,11 @@ pub struct DestinationDocument {
     pub because: Because,
     /// One request at a time, until it has proved itself.
     pub gated: bool,
+    /// The part of its weight that it gets, between 0 and 1: below 1 while it is suspect or comes back.
+    pub share: f64,
+    /// Policies that are not enforced and would have it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub would_eject: Vec<String>,
     /// Requests in flight.
     pub in_flight: u32,
     /// Consecutive counts.
@@ -207,7 +214,8 @@ impl ClusterDocument {
                 timeout_ms: millis(active.timeout),
             }),
             passive: checks.and_then(|checks| checks.passive.as_ref()).map(|passive| PassiveDocument {
-                policies: passive.policies.iter().map(passive_word).collect(),
+                policies: passive.policies.iter().map(|policy| policy.name().to_owned()).collect(),
+                shadow: passive.shadow.iter().map(|policy| policy.name().to_owned()).collect(),
                 reactivation_ms: config.and_then(|config| passive.ejection_period(config.compat)).map(millis),
             }),
             panic: health.is_panic,
@@ -243,6 +251,8 @@ impl DestinationDocument {
             available: health.is_available,
             because: health.because,
             gated: health.is_gated,
+            share: health.share.get(),
+            would_eject: health.would_eject.iter().map(ToString::to_string).collect(),
             in_flight,
             counter: health.counter,
             last_probe: health.probed_at.map(|at| ProbeDocument {
@@ -295,13 +305,5 @@ fn active_word(policy: &ActivePolicy) -> String {
     match policy {
         ActivePolicy::ConsecutiveFailures { .. } => "ConsecutiveFailures".to_owned(),
         ActivePolicy::Custom(name) => name.to_string(),
-    }
-}
-
-fn passive_word(policy: &PassivePolicy) -> String {
-    match policy {
-        PassivePolicy::TransportFailureRate(_) => "TransportFailureRate".to_owned(),
-        PassivePolicy::MaxFails(_) => "MaxFails".to_owned(),
-        PassivePolicy::Custom(name) => name.to_string(),
     }
 }

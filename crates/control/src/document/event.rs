@@ -2,7 +2,7 @@
 //! health) as a destination's last transition.
 
 use model::available::Because;
-use model::event::{EventKind, Evidence, Transition};
+use model::event::{EventKind, Evidence, ShareCause, Transition};
 use model::health::{CheckKind, Health};
 use model::id::DestinationKey;
 use model::time::Timestamp;
@@ -27,6 +27,18 @@ pub struct EventDocument {
     /// The change of health.
     #[serde(flatten)]
     pub change: Option<ChangeDocument>,
+    /// The part of its weight that the destination gets from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Why it gets that part: `whole`, `suspect` or `ramp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_because: Option<String>,
+    /// The policy that suspects it, or that is not enforced and has changed its mind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Whether that one would have it out from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_eject: Option<bool>,
     /// A configuration: whether it is now in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<bool>,
@@ -43,6 +55,10 @@ pub enum EventWord {
     Transition,
     /// A destination entered or left its cluster's available list.
     Availability,
+    /// A destination gets another part of its weight.
+    Share,
+    /// A policy that is not enforced changed its mind.
+    Shadow,
     /// A configuration was taken over or refused.
     Config,
     /// A planned stop began.
@@ -57,6 +73,8 @@ impl EventWord {
         match self {
             Self::Transition => "transition",
             Self::Availability => "availability",
+            Self::Share => "share",
+            Self::Shadow => "shadow",
             Self::Config => "config",
             Self::Draining => "draining",
             Self::Lost => "lost",
@@ -118,6 +136,12 @@ pub struct EvidenceDocument {
     /// Within this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
+    /// Meanwhile so many failures of the rest of its cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_failed: Option<u64>,
+    /// Out of so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_total: Option<u64>,
     /// An ejection ends after this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reactivation_ms: Option<u64>,
@@ -151,6 +175,10 @@ impl EventDocument {
             at: text(entry.wall),
             subject: None,
             change: None,
+            share: None,
+            share_because: None,
+            by: None,
+            would_eject: None,
             applied: None,
             summary: None,
         };
@@ -169,6 +197,22 @@ impl EventDocument {
                 let subject = Subject { available, because, ..Subject::new(destination, entry.standing) };
                 Self { subject: Some(subject), ..bare(EventWord::Availability) }
             }
+            EventKind::Share { destination, share, because, .. } => Self {
+                subject: Some(Subject::new(destination, entry.standing)),
+                share: Some(share.get()),
+                share_because: Some(because.as_str().to_owned()),
+                by: match because {
+                    ShareCause::Suspect { policy } => Some(policy.clone()),
+                    ShareCause::Whole | ShareCause::Ramp => None,
+                },
+                ..bare(EventWord::Share)
+            },
+            EventKind::Shadow { destination, policy, would_eject, .. } => Self {
+                subject: Some(Subject::new(destination, entry.standing)),
+                by: Some(policy.clone()),
+                would_eject: Some(*would_eject),
+                ..bare(EventWord::Shadow)
+            },
             EventKind::Config { applied, summary } => {
                 Self { applied: Some(*applied), summary: Some(summary.clone()), ..bare(EventWord::Config) }
             }
@@ -179,7 +223,19 @@ impl EventDocument {
     /// Says that events before `revision` are missing.
     pub fn lost(revision: u64, wall: jiff::Timestamp) -> Self {
         let at = text(wall);
-        Self { event: EventWord::Lost, revision, at, subject: None, change: None, applied: None, summary: None }
+        Self {
+            event: EventWord::Lost,
+            revision,
+            at,
+            subject: None,
+            change: None,
+            share: None,
+            share_because: None,
+            by: None,
+            would_eject: None,
+            applied: None,
+            summary: None,
+        }
     }
 }
 
@@ -200,7 +256,8 @@ impl Subject {
 impl ChangeDocument {
     /// The document of a transition; `place` puts its times on the wall clock.
     pub fn new(transition: &Transition, place: impl Fn(Timestamp) -> String) -> Self {
-        let Evidence { failed, total, limit, window, last, reactivation } = &transition.evidence;
+        let Evidence { failed, total, limit, window, rest_failed, rest_total, last, reactivation } =
+            &transition.evidence;
         let last = last.iter().map(|seen| SeenDocument {
             at: place(seen.at),
             class: seen.class.map(|class| class.as_str().to_owned()),
@@ -218,6 +275,8 @@ impl ChangeDocument {
                 total: *total,
                 limit: *limit,
                 window_ms: window.map(millis),
+                rest_failed: *rest_failed,
+                rest_total: *rest_total,
                 reactivation_ms: reactivation.map(millis),
                 last: last.collect(),
             },

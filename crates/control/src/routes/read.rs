@@ -56,7 +56,11 @@ pub(super) async fn destination(State(context): Shared, uri: Uri) -> Result<Resp
 pub(super) async fn transitions(State(context): Shared, uri: Uri) -> Result<Response, Failure> {
     page(&context, &Parameters::read(&uri, &["after", "limit", "cluster", "destination"])?, |kind| match kind {
         EventKind::Transition(_) => true,
-        EventKind::Availability { .. } | EventKind::Config { .. } | EventKind::Draining => false,
+        EventKind::Availability { .. }
+        | EventKind::Share { .. }
+        | EventKind::Shadow { .. }
+        | EventKind::Config { .. }
+        | EventKind::Draining => false,
     })
 }
 
@@ -94,7 +98,10 @@ fn last(context: &Context, limit: usize, filter: &Filter<'_>, wanted: fn(&EventK
 
 fn is_about_destination(kind: &EventKind) -> bool {
     match kind {
-        EventKind::Transition(_) | EventKind::Availability { .. } => true,
+        EventKind::Transition(_)
+        | EventKind::Availability { .. }
+        | EventKind::Share { .. }
+        | EventKind::Shadow { .. } => true,
         EventKind::Config { .. } | EventKind::Draining => false,
     }
 }
@@ -109,7 +116,9 @@ impl Filter<'_> {
     fn holds(&self, event: &Event) -> bool {
         let destination = match &event.kind {
             EventKind::Transition(transition) => &transition.destination,
-            EventKind::Availability { destination, .. } => destination,
+            EventKind::Availability { destination, .. }
+            | EventKind::Share { destination, .. }
+            | EventKind::Shadow { destination, .. } => destination,
             EventKind::Config { .. } | EventKind::Draining => {
                 return self.cluster.is_none() && self.destination.is_none();
             }

@@ -236,6 +236,7 @@ fn config(control: Control) -> Config {
         host: None,
         weight: 1,
         max_fails: None,
+        tier: Default::default(),
     };
     let cluster = |id: &str, active, destinations| Cluster {
         id: id.into(),
@@ -244,6 +245,7 @@ fn config(control: Control) -> Config {
         session_affinity: None,
         health_check: HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyOrPanic,
+            guards: Default::default(),
             active,
             passive: None,
         },
@@ -315,6 +317,8 @@ fn health() -> HealthView {
         reactivation_at: None,
         changed_at: None,
         is_gated: false,
+        share: model::ratio::Ratio::ONE,
+        would_eject: Vec::new(),
         last_transition: None,
     };
     let sick = DestinationHealth {

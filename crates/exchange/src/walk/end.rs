@@ -4,7 +4,7 @@ use balance::affinity::Pin;
 use model::classify::{classify, status_class};
 use model::outcome::{AttemptEnd, FailureKind, Outcome, OutcomeClass};
 
-use super::{Exchange, Held, Repeat, Running, State, Worker};
+use super::{Exchange, Held, Repeat, Running, Session, State, Worker};
 use crate::snapshot::{ClusterView, Snapshot};
 use crate::step::{Report, Step};
 
@@ -20,7 +20,8 @@ impl Exchange {
             | OutcomeClass::Slow
             | OutcomeClass::Neutral => true,
         };
-        let is_new = has_affinity && is_good && self.pin != Pin::To(destination);
+        let is_visit = self.session == Session::Visiting;
+        let is_new = has_affinity && is_good && !is_visit && self.pin != Pin::To(destination);
         self.new_pin = is_new.then_some(destination);
         self.new_side = self.drawn.filter(|_| is_good);
         self.held = Held::Nothing;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use balance::affinity::Pin;
 use model::cluster::Compat;
 use model::id::ClusterIndex;
 use model::request::RequestFacts;
@@ -10,7 +11,7 @@ use model::time::Timestamp;
 use retry::Repeatable;
 use route::Found;
 
-use super::{Exchange, State, Worker};
+use super::{Exchange, Session, State, Worker};
 use crate::buffering;
 use crate::grpc;
 use crate::pick::{self, Picked};
@@ -99,7 +100,13 @@ impl Exchange {
         worker: &mut Worker,
         shared: &impl Shared,
     ) -> Step {
-        match pick::first(cluster, self.pin, worker, shared) {
+        let pin = if pick::diverts(cluster, self.pin, &mut worker.random) {
+            self.session = Session::Visiting;
+            Pin::Absent
+        } else {
+            self.pin
+        };
+        match pick::first(cluster, pin, worker, shared) {
             Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
             Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
             Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),

@@ -38,6 +38,7 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
         session_affinity: None,
         health_check: HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
+            guards: Default::default(),
             active: None,
             passive: None,
         },
@@ -58,6 +59,7 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
                 host: None,
                 weight: 1,
                 max_fails: None,
+                tier: Default::default(),
             })
             .collect(),
     }
@@ -104,6 +106,7 @@ pub fn view(cluster: &Cluster, states: &[State], available: Vec<u32>) -> Cluster
                 affinity_key: balance::affinity::key(destination.id.as_str()).into(),
                 because: state.because,
                 is_gated: state.is_gated,
+                share: model::ratio::Ratio::ONE,
             })
             .collect(),
         available,

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use model::ratio::Ratio;
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One policy's history. A policy that is given another one's begins anew.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum History {
     /// Of `TransportFailureRate`, our own arithmetic.
     WindowedFailureRate {
@@ -33,6 +34,17 @@ pub enum History {
         accessed: u64,
         /// That, or the second of a later pick.
         checked: u64,
+    },
+    /// Of `Burst`.
+    Burst {
+        /// The sum, as a part of the most it can be.
+        sum: Ratio,
+        /// Since when it is above zero.
+        positive_since: Option<Timestamp>,
+        /// The last failure.
+        failed_at: Timestamp,
+        /// Failures since the sum was zero.
+        failed: u64,
     },
     /// Of a policy written by others, in words of its own.
     Custom(String),

@@ -22,7 +22,7 @@ use model::passive::{MaxFails, PassivePolicy as Options};
 use model::time::Timestamp;
 
 use super::failure::is_failed_attempt;
-use super::transport_failure_rate::first_success;
+use super::first::first_success;
 use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
@@ -70,7 +70,7 @@ impl PassivePolicy for SlidingMaxFails {
             ..Evidence::default()
         };
         let reactivation = Some(self.reactivation_period.unwrap_or(fail_timeout));
-        Some(Verdict { health: Health::Unhealthy, evidence, reactivation })
+        Some(Verdict { reactivation, ..Verdict::of(Health::Unhealthy, evidence) })
     }
 
     fn on_sums(&mut self, _: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {

@@ -94,13 +94,13 @@ impl PassivePolicy for NginxMaxFails {
                 ..Evidence::default()
             };
             let reactivation = Some(self.out_for(now));
-            return Some(Verdict { health: Health::Unhealthy, evidence, reactivation });
+            return Some(Verdict { reactivation, ..Verdict::of(Health::Unhealthy, evidence) });
         }
         if self.accessed < self.checked {
             self.fails = 0;
         }
         let is_good = !self.is_tripped() && destination.health != Health::Healthy;
-        is_good.then(|| Verdict { health: Health::Healthy, evidence: Evidence::default(), reactivation: None })
+        is_good.then(|| Verdict::of(Health::Healthy, Evidence::default()))
     }
 
     fn history(&self) -> Option<History> {

@@ -3,11 +3,18 @@
 //! One value of a policy serves one destination for as long as its address and the policy stay. Several run side by
 //! side; whichever finds the destination bad ejects it.
 
+mod burst;
+mod connect_failures;
+mod consecutive_errors;
 mod failure;
+mod first;
 mod history;
+mod latency;
 mod max_fails;
 mod max_fails_nginx;
+mod outlier;
 mod settings;
+mod stall;
 mod transport_failure_rate;
 mod transport_failure_rate_yarp;
 
@@ -17,16 +24,24 @@ use std::time::Duration;
 use model::cluster::Compat;
 use model::event::Evidence;
 use model::health::Health;
-use model::passive::PassivePolicy as Options;
+use model::passive::{Comparison, PassivePolicy as Options};
+use model::ratio::Ratio;
 use model::time::Timestamp;
 
-use crate::input::OutcomeEvent;
+use crate::input::{OutcomeEvent, Pulse};
 use crate::registry::Registry;
 
+pub use burst::Burst;
+pub use connect_failures::ConnectFailures;
+pub(crate) use connect_failures::NAME as CONNECT_FAILURES;
+pub use consecutive_errors::ConsecutiveErrors;
 pub use history::History;
+pub use latency::Latency;
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
+pub use outlier::Outlier;
 pub use settings::PassiveSettings;
+pub use stall::Stall;
 pub use transport_failure_rate::WindowedFailureRate;
 pub use transport_failure_rate_yarp::YarpFailureRate;
 
@@ -51,6 +66,31 @@ pub trait PassivePolicy: Debug + Send {
     fn on_sums(&mut self, now: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
         let _ = (now, destination, ok);
         None
+    }
+
+    /// How the destination's requests in flight are doing, once a tick.
+    fn on_pulse(&mut self, now: Timestamp, pulse: &Pulse, around: &Around) {
+        let _ = (now, pulse, around);
+    }
+
+    /// An active probe of the destination passed.
+    fn on_probe_passed(&mut self, now: Timestamp) {
+        let _ = now;
+    }
+
+    /// A doubt that is no verdict: the destination gets only a part of its weight, and a probe at once when one begins.
+    fn suspicion(&self) -> Option<Suspicion> {
+        None
+    }
+
+    /// When [`Self::on_due`] is wanted; `None`: not at all.
+    fn due_at(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// The time of [`Self::due_at`] has come.
+    fn on_due(&mut self, now: Timestamp) {
+        let _ = now;
     }
 
     /// Some policy, or a program, ejected the destination. What was seen before says nothing new from here on.
@@ -112,8 +152,59 @@ pub struct Verdict {
     pub health: Health,
     /// What it rests on; the core adds the last failures.
     pub evidence: Evidence,
-    /// For Unhealthy: Unknown again after this; `None`: the cluster's reactivation period, 60 s unless set.
+    /// For Unhealthy: Unknown again after this; `None`: the cluster's reactivation period or way of readmission, 60 s
+    /// where there is neither.
     pub reactivation: Option<Duration>,
+    /// For Unhealthy: what must hold besides.
+    pub proof: Proof,
+}
+
+impl Verdict {
+    /// A verdict that stands by itself, for as long as the cluster has it.
+    pub fn of(health: Health, evidence: Evidence) -> Self {
+        Self { health, evidence, reactivation: None, proof: Proof::Outright }
+    }
+}
+
+/// What a verdict of Unhealthy needs besides the policy's own word.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Proof {
+    /// Nothing.
+    #[default]
+    Outright,
+    /// The destination must fail more than the rest of its cluster. And where probes run, one that passes right after the
+    /// ejection ends it: trial requests decide then.
+    AgainstRest {
+        /// By how much.
+        comparison: Comparison,
+        /// What follows where nobody else has traffic.
+        alone: Alone,
+    },
+}
+
+/// What a comparison comes to where there is nobody to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// The policy's word is enough.
+    Convicts,
+    /// Nothing follows.
+    Acquits,
+}
+
+/// A doubt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suspicion {
+    /// The part of its weight that the destination keeps; at zero it serves only where no other can.
+    pub share: Ratio,
+}
+
+/// How the rest of the cluster is doing at the time of a pulse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// When a byte or an end last came from any of the others.
+    pub moved_at: Timestamp,
+    /// The median of the cluster's times to first byte; `None` below three destinations that have one.
+    pub median: Option<Duration>,
 }
 
 /// The policy that the settings name; `None` for a custom one that nobody registered.
@@ -131,6 +222,13 @@ pub(crate) fn build(settings: &PassiveSettings, registry: &Registry) -> Option<B
         (Options::MaxFails(options), Compat::None | Compat::Yarp) => {
             Some(Box::new(SlidingMaxFails::new(*options, settings.reactivation_period)))
         }
+        (Options::ConsecutiveErrors(options), _) => Some(Box::new(ConsecutiveErrors::new(*options))),
+        (Options::FailureRate(options), _) => Some(Box::new(WindowedFailureRate::of_attempts(*options))),
+        (Options::Outlier(options), _) => Some(Box::new(Outlier::new(*options))),
+        (Options::Burst(options), _) => Some(Box::new(Burst::new(*options))),
+        (Options::ConnectFailures(options), _) => Some(Box::new(ConnectFailures::new(*options))),
+        (Options::Stall(options), _) => Some(Box::new(Stall::new(*options))),
+        (Options::Latency(options), _) => Some(Box::new(Latency::new(*options))),
         (Options::Custom(name), _) => registry.build_passive(name, settings),
     }
 }

@@ -31,6 +31,15 @@ impl PassiveSettings {
             policies.retain(|one| !matches!(one, Options::MaxFails(_)));
             policies.push(Options::MaxFails(own));
         }
+        Self::all(policies, destination, cluster, check)
+    }
+
+    /// One per shadow policy.
+    pub(crate) fn of_shadow(destination: &Destination, cluster: &Cluster, check: &PassiveCheck) -> Vec<Self> {
+        Self::all(check.shadow.clone(), destination, cluster, check)
+    }
+
+    fn all(policies: Vec<Options>, destination: &Destination, cluster: &Cluster, check: &PassiveCheck) -> Vec<Self> {
         let settings = policies.into_iter().map(|options| Self {
             destination: destination.id.clone(),
             options,
@@ -46,9 +55,28 @@ impl PassiveSettings {
         self.compat == other.compat
             && match (&self.options, &other.options) {
                 (Options::TransportFailureRate(_), Options::TransportFailureRate(_))
-                | (Options::MaxFails(_), Options::MaxFails(_)) => true,
+                | (Options::MaxFails(_), Options::MaxFails(_))
+                | (Options::ConsecutiveErrors(_), Options::ConsecutiveErrors(_))
+                | (Options::FailureRate(_), Options::FailureRate(_))
+                | (Options::Outlier(_), Options::Outlier(_))
+                | (Options::Burst(_), Options::Burst(_))
+                | (Options::ConnectFailures(_), Options::ConnectFailures(_))
+                | (Options::Stall(_), Options::Stall(_))
+                | (Options::Latency(_), Options::Latency(_)) => true,
                 (Options::Custom(a), Options::Custom(b)) => a == b,
-                (Options::TransportFailureRate(_) | Options::MaxFails(_) | Options::Custom(_), _) => false,
+                (
+                    Options::TransportFailureRate(_)
+                    | Options::MaxFails(_)
+                    | Options::ConsecutiveErrors(_)
+                    | Options::FailureRate(_)
+                    | Options::Outlier(_)
+                    | Options::Burst(_)
+                    | Options::ConnectFailures(_)
+                    | Options::Stall(_)
+                    | Options::Latency(_)
+                    | Options::Custom(_),
+                    _,
+                ) => false,
             }
     }
 }

@@ -7,6 +7,8 @@
 //!   ring is emptied at ejection and at reactivation, so a verdict never rests on what an earlier one rested on.
 //! - Cold start: Unknown until the first success; nothing trips below `minimum`.
 //!
+//! `FailureRate` is the same with another signal: every failed attempt counts, by its transport or by its status.
+//!
 //! The policy of this name under `compat: yarp` is [`super::YarpFailureRate`].
 
 use std::collections::VecDeque;
@@ -14,18 +16,27 @@ use std::collections::VecDeque;
 use model::event::Evidence;
 use model::health::Health;
 use model::outcome::OutcomeClass;
-use model::passive::{PassivePolicy as Options, TransportFailureRate};
+use model::passive::{FailureRate, PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
 
-use super::failure::is_transport_failure;
+use super::failure::{is_failed_attempt, is_transport_failure};
+use super::first::first_success;
 use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its history.
 #[derive(Clone, Debug)]
 pub struct WindowedFailureRate {
+    signal: Signal,
     options: TransportFailureRate,
     buckets: VecDeque<Bucket>,
+}
+
+/// What counts as a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Transport,
+    Attempts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +47,14 @@ struct Bucket {
 }
 
 impl WindowedFailureRate {
-    /// An empty history.
+    /// `TransportFailureRate` with an empty history.
     pub fn new(options: TransportFailureRate) -> Self {
-        Self { options, buckets: VecDeque::new() }
+        Self { signal: Signal::Transport, options, buckets: VecDeque::new() }
+    }
+
+    /// `FailureRate` with an empty history.
+    pub fn of_attempts(options: FailureRate) -> Self {
+        Self { signal: Signal::Attempts, ..Self::new(same(options)) }
     }
 
     fn add(&mut self, now: Timestamp, failed: u64, total: u64) {
@@ -59,7 +75,10 @@ impl WindowedFailureRate {
 
 impl PassivePolicy for WindowedFailureRate {
     fn name(&self) -> &str {
-        "TransportFailureRate"
+        match self.signal {
+            Signal::Transport => "TransportFailureRate",
+            Signal::Attempts => "FailureRate",
+        }
     }
 
     fn needs(&self) -> Needs {
@@ -70,7 +89,10 @@ impl PassivePolicy for WindowedFailureRate {
         if event.outcome.class == OutcomeClass::Neutral {
             return None;
         }
-        let is_failure = is_transport_failure(&event.outcome);
+        let is_failure = match self.signal {
+            Signal::Transport => is_transport_failure(&event.outcome),
+            Signal::Attempts => is_failed_attempt(&event.outcome),
+        };
         self.add(now, u64::from(is_failure), 1);
         if !is_failure {
             return None;
@@ -87,7 +109,7 @@ impl PassivePolicy for WindowedFailureRate {
             window: Some(self.options.window),
             ..Evidence::default()
         };
-        Some(Verdict { health: Health::Unhealthy, evidence, reactivation: None })
+        Some(Verdict::of(Health::Unhealthy, evidence))
     }
 
     fn on_sums(&mut self, now: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
@@ -118,23 +140,28 @@ impl PassivePolicy for WindowedFailureRate {
     }
 
     fn on_configured(&mut self, settings: &PassiveSettings) {
-        if let Options::TransportFailureRate(options) = settings.options {
-            if options.window != self.options.window {
-                // Buckets of another width cannot be told apart by age.
-                self.buckets.clear();
-            }
-            self.options = options;
+        let options = match settings.options {
+            Options::TransportFailureRate(options) => options,
+            Options::FailureRate(options) => same(options),
+            Options::MaxFails(_)
+            | Options::ConsecutiveErrors(_)
+            | Options::Outlier(_)
+            | Options::Burst(_)
+            | Options::ConnectFailures(_)
+            | Options::Stall(_)
+            | Options::Latency(_)
+            | Options::Custom(_) => return,
+        };
+        if options.window != self.options.window {
+            // Buckets of another width cannot be told apart by age.
+            self.buckets.clear();
         }
+        self.options = options;
     }
 }
 
-/// A success makes Unknown Healthy; it does not end an ejection.
-pub(super) fn first_success(destination: &PassiveState, ok: u64) -> Option<Verdict> {
-    (ok > 0 && destination.health == Health::Unknown).then(|| Verdict {
-        health: Health::Healthy,
-        evidence: Evidence::default(),
-        reactivation: None,
-    })
+fn same(FailureRate { rate_limit, window, minimum }: FailureRate) -> TransportFailureRate {
+    TransportFailureRate { rate_limit: rate_limit.get(), window, minimum }
 }
 
 const N_BUCKETS: u64 = 60;

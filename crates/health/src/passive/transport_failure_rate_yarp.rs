@@ -90,7 +90,7 @@ impl PassivePolicy for YarpFailureRate {
             window: Some(self.options.window),
             ..Evidence::default()
         };
-        Some(Verdict { health, evidence, reactivation: Some(self.reactivation) })
+        Some(Verdict { reactivation: Some(self.reactivation), ..Verdict::of(health, evidence) })
     }
 
     fn history(&self) -> Option<History> {

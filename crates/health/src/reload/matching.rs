@@ -158,9 +158,13 @@ impl Reload<'_> {
 
     pub(super) fn retire(&mut self, destination: &DestinationState) {
         let slot = destination.slot;
-        for key in
-            [TimerKey::Reactivation(slot), TimerKey::HoldEnd(slot), TimerKey::ProbeOverdue(slot), TimerKey::Probe(slot)]
-        {
+        for key in [
+            TimerKey::Reactivation(slot),
+            TimerKey::Passive(slot),
+            TimerKey::HoldEnd(slot),
+            TimerKey::ProbeOverdue(slot),
+            TimerKey::Probe(slot),
+        ] {
             self.effects.timers.cancel(key);
         }
         self.slots.retire(slot);

@@ -18,6 +18,23 @@ pub struct HealthCheckConfig {
     /// Traffic; on when present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passive: Option<PassiveHealthCheckConfig>,
+    /// What holds ejections back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guards: Option<GuardsConfig>,
+}
+
+/// `health_check.guards`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GuardsConfig {
+    /// At most this share of the weight is out because of its traffic alone, between 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ejected: Option<f64>,
+    /// Destinations leave one after the other: one in each n-th part of this, n their number.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub spacing: Option<Duration>,
+    /// `leaves` or `stays`: the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
 }
 
 /// `health_check.available_destinations_policy`: a name, or a name with its option.
@@ -130,9 +147,44 @@ pub struct PassiveHealthCheckConfig {
     /// Who judges; TransportFailureRate when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<PassivePolicyConfig>,
+    /// Who is judged beside them and never enforced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shadow: Vec<PassivePolicyConfig>,
     /// From ejection to Unknown.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub reactivation_period: Option<Duration>,
+    /// The way back; full traffic at once when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readmission: Option<ReadmissionConfig>,
+}
+
+/// `health_check.passive.readmission`. What is unset has its default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReadmissionConfig {
+    /// Length of the first ejection; each failed way back doubles it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub first: Option<Duration>,
+    /// It grows no further than this.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub longest: Option<Duration>,
+    /// Longer or shorter by up to this part, between 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<f64>,
+    /// Trial requests that must pass, one at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canaries: Option<u32>,
+    /// Passed probes count in their place after so long without one.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub patience: Option<Duration>,
+    /// Without any sign for so long the ramp begins.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub quiet: Option<Duration>,
+    /// From the least share to all of the weight.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub ramp: Option<Duration>,
+    /// Where the ramp begins, between 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_share: Option<f64>,
 }
 
 /// One of `health_check.passive.policies`. Which options a policy knows is checked by name.
@@ -155,6 +207,48 @@ pub struct PassivePolicyConfig {
     /// MaxFails: window and ejection.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub fail_timeout: Option<Duration>,
+    /// ConsecutiveErrors, ConnectFailures: trips at so many in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u32>,
+    /// ConsecutiveErrors, Outlier, Burst: whether an answer of 500 is a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count_500: Option<bool>,
+    /// Outlier: standard deviations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub z: Option<f64>,
+    /// Outlier: how far the shares must differ, between 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
+    /// Outlier: nobody is convicted while the rest fails as often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_limit: Option<f64>,
+    /// Burst: share of failures that is normal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub good: Option<f64>,
+    /// Burst: share of failures to be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad: Option<f64>,
+    /// Burst: suspects at this sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Burst, Latency: how long it must last.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub persist: Option<Duration>,
+    /// Burst: the part of its weight that a suspect keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspect_share: Option<f64>,
+    /// Stall: silence below this is none.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub at_least: Option<Duration>,
+    /// Stall: times the 99th percentile of the time to first byte; Latency: times the cluster's median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+    /// Latency: and slower than the median by this.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub slower_by: Option<Duration>,
+    /// Latency: the least part of its weight that a slow one keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_share: Option<f64>,
 }
 
 impl PassivePolicyConfig {

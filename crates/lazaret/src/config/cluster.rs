@@ -78,6 +78,9 @@ pub struct DestinationConfig {
     /// Share of traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
+    /// Serves only while no other is good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<bool>,
     /// Its own max_fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_fails: Option<u32>,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use lazaret::config::{
     ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, BufferingConfig, CertificateConfig,
     ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
-    ForceConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig, ListenerTlsConfig,
-    MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig, RequestLimitConfig, RetryConfig, RouteConfig,
-    RouteMatch, SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig,
-    TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
+    ForceConfig, GuardsConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig,
+    ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
+    RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, StickyConfig, TimeoutsConfig,
+    TlsConfig, TransformConfig, TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -147,7 +147,7 @@ fn rule(name: &str) -> ValueRuleConfig {
 fn cluster(second: Duration) -> ClusterConfig {
     ClusterConfig {
         cluster_id: "app".to_owned(),
-        compat: Some("yarp".to_owned()),
+        compat: Some("none".to_owned()),
         load_balancing: Some("LeastRequests".to_owned()),
         session_affinity: Some(SessionAffinityConfig {
             enabled: Some(true),
@@ -201,7 +201,23 @@ fn cluster(second: Duration) -> ClusterConfig {
                         ..PassivePolicyConfig::named("MaxFails")
                     },
                 ],
+                shadow: shadow(),
                 reactivation_period: Some(30 * second),
+                readmission: Some(ReadmissionConfig {
+                    first: Some(3 * second),
+                    longest: Some(90 * second),
+                    jitter: Some(0.2),
+                    canaries: Some(2),
+                    patience: Some(4 * second),
+                    quiet: Some(50 * second),
+                    ramp: Some(9 * second),
+                    least_share: Some(0.2),
+                }),
+            }),
+            guards: Some(GuardsConfig {
+                max_ejected: Some(0.4),
+                spacing: Some(7 * second),
+                last: Some("stays".to_owned()),
             }),
         }),
         retry: Some(RetryConfig {
@@ -241,9 +257,59 @@ fn cluster(second: Duration) -> ClusterConfig {
             health: Some("http://10.0.0.11:8001/".to_owned()),
             host: Some("d.test".to_owned()),
             weight: Some(3),
+            backup: Some(false),
             max_fails: Some(6),
             fail_timeout: Some(12 * second),
             ..DestinationConfig::new("app1", "http://10.0.0.11:8000/")
         }],
     }
+}
+
+/// One of each policy that weighs, with all of its options.
+fn shadow() -> Vec<PassivePolicyConfig> {
+    let second = Duration::from_secs(1);
+    vec![
+        PassivePolicyConfig {
+            threshold: Some(6),
+            count_500: Some(false),
+            ..PassivePolicyConfig::named("ConsecutiveErrors")
+        },
+        PassivePolicyConfig {
+            rate_limit: Some(0.4),
+            window: Some(5 * second),
+            minimum: Some(9),
+            ..PassivePolicyConfig::named("FailureRate")
+        },
+        PassivePolicyConfig {
+            z: Some(4.5),
+            difference: Some(0.2),
+            rest_limit: Some(0.25),
+            minimum: Some(30),
+            count_500: Some(true),
+            ..PassivePolicyConfig::named("Outlier")
+        },
+        PassivePolicyConfig {
+            good: Some(0.1),
+            bad: Some(0.6),
+            limit: Some(8.5),
+            persist: Some(2 * second),
+            suspect_share: Some(0.3),
+            count_500: Some(true),
+            ..PassivePolicyConfig::named("Burst")
+        },
+        PassivePolicyConfig { threshold: Some(4), ..PassivePolicyConfig::named("ConnectFailures") },
+        PassivePolicyConfig {
+            minimum: Some(6),
+            at_least: Some(2 * second),
+            factor: Some(3.5),
+            ..PassivePolicyConfig::named("Stall")
+        },
+        PassivePolicyConfig {
+            factor: Some(2.5),
+            slower_by: Some(second / 10),
+            persist: Some(4 * second),
+            least_share: Some(0.15),
+            ..PassivePolicyConfig::named("Latency")
+        },
+    ]
 }

@@ -65,8 +65,7 @@ async fn each_return_to_traffic_lets_one_request_try_however_soon_it_follows_the
     let mut cluster = passive();
     cluster.compat = Compat::Nginx;
     let rule = MaxFails { max_fails: 3, fail_timeout: secs(2) };
-    cluster.health_check.passive =
-        Some(PassiveCheck { policies: vec![PassivePolicy::MaxFails(rule)], reactivation_period: None });
+    cluster.health_check.passive = Some(PassiveCheck::of(vec![PassivePolicy::MaxFails(rule)]));
     run(Sim::new(), config(vec![cluster]), async |world| {
         let worker = world.board.worker(WorkerId(0)).unwrap();
         world.pass(millis(950)).await;

@@ -172,7 +172,7 @@ pub fn check() -> ActiveCheck {
 /// Three failures within ten seconds eject.
 pub fn max_fails() -> PassiveCheck {
     let rule = MaxFails { max_fails: 3, fail_timeout: secs(10) };
-    PassiveCheck { policies: vec![PassivePolicy::MaxFails(rule)], reactivation_period: None }
+    PassiveCheck::of(vec![PassivePolicy::MaxFails(rule)])
 }
 
 /// A cluster of destinations `id` at `url`.
@@ -184,6 +184,7 @@ pub fn cluster(id: &str, active: Option<ActiveCheck>, destinations: &[(&str, &st
         session_affinity: None,
         health_check: HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
+            guards: Default::default(),
             active,
             passive: None,
         },
@@ -207,6 +208,7 @@ pub fn destination(id: &str, url: &str) -> Destination {
         host: None,
         weight: 1,
         max_fails: None,
+        tier: Default::default(),
     }
 }
 

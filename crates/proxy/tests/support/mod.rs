@@ -108,6 +108,7 @@ pub fn cluster(id: &str, destinations: &[SocketAddr]) -> Cluster {
         host: None,
         weight: 1,
         max_fails: None,
+        tier: Default::default(),
     };
     Cluster {
         id: id.into(),
@@ -116,6 +117,7 @@ pub fn cluster(id: &str, destinations: &[SocketAddr]) -> Cluster {
         session_affinity: None,
         health_check: HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyOrPanic,
+            guards: Default::default(),
             active: None,
             passive: None,
         },
@@ -260,6 +262,7 @@ fn cluster_view(cluster: &Cluster, budget: u32, slots: &mut impl Iterator<Item =
         affinity_key: affinity::key(d.id.as_str()).into(),
         because: Because::Health,
         is_gated: false,
+        share: model::ratio::Ratio::ONE,
     };
     ClusterView {
         id: cluster.id.clone(),

@@ -30,6 +30,8 @@ fn view(names: &[&str]) -> HealthView {
         reactivation_at: None,
         changed_at: None,
         is_gated: false,
+        share: model::ratio::Ratio::ONE,
+        would_eject: Vec::new(),
         last_transition: None,
     };
     let cluster = ClusterHealth {

@@ -1,6 +1,6 @@
 //! Destinations, written down, each with the URL it is probed at.
 
-use model::destination::Destination;
+use model::destination::{Destination, Tier};
 
 use super::{Writer, optional, quoted};
 use crate::check::facts::ProbeTarget;
@@ -15,6 +15,7 @@ pub fn write(w: &mut Writer<'_>, destination: &Destination, probe: Option<&Probe
     }
     w.value("host", optional(destination.host.as_deref()));
     w.value("weight", destination.weight.to_string());
+    w.value("backup", (destination.tier == Tier::Backup).to_string());
     if let Some(rule) = destination.max_fails {
         w.value("max_fails", rule.max_fails.to_string());
         w.value("fail_timeout", timespan::format(rule.fail_timeout));

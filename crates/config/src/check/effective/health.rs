@@ -3,9 +3,9 @@
 use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, ProbeStart};
 use model::available::AvailablePolicy;
 use model::cluster::{Compat, HealthCheck};
-use model::passive::{DEFAULT_REACTIVATION, PassiveCheck, PassivePolicy};
+use model::guards::{Guards, LastDestination};
 
-use super::{Writer, list, optional, quoted, span};
+use super::{Writer, list, optional, passive, quoted, span};
 use crate::check::facts::ClusterFacts;
 use crate::timespan;
 
@@ -28,8 +28,21 @@ pub fn write(w: &mut Writer<'_>, check: &HealthCheck, facts: &ClusterFacts, comp
     }
     match &check.passive {
         None => w.block("passive", |w| w.value("enabled", "false".to_owned())),
-        Some(check) => w.block("passive", |w| passive(w, check, compat)),
+        Some(check) => w.block("passive", |w| passive::write(w, check, compat)),
     }
+    if check.guards != Guards::default() {
+        w.block("guards", |w| guards(w, &check.guards));
+    }
+}
+
+fn guards(w: &mut Writer<'_>, guards: &Guards) {
+    w.value("max_ejected", guards.max_ejected.map_or_else(|| "null".to_owned(), |share| share.get().to_string()));
+    w.value("spacing", span(guards.spacing));
+    let last = match guards.last {
+        LastDestination::Leaves => "leaves",
+        LastDestination::Stays => "stays",
+    };
+    w.value("last", last.to_owned());
 }
 
 fn active(w: &mut Writer<'_>, check: &ActiveCheck, facts: &ClusterFacts) {
@@ -96,52 +109,4 @@ fn expected(w: &mut Writer<'_>, request: &ProbeRequest) {
         w.value("status", list(ranges.iter().map(String::as_str)));
         w.value("body", optional(request.expect_body.as_deref()));
     });
-}
-
-fn passive(w: &mut Writer<'_>, check: &PassiveCheck, compat: Compat) {
-    w.block("policies", |w| {
-        w.depth -= 1;
-        for policy in &check.policies {
-            w.item(|w| match policy {
-                PassivePolicy::TransportFailureRate(options) => {
-                    w.value("name", "TransportFailureRate".to_owned());
-                    w.value("rate_limit", options.rate_limit.to_string());
-                    w.value("window", timespan::format(options.window));
-                    w.value("minimum", options.minimum.to_string());
-                }
-                PassivePolicy::MaxFails(options) => {
-                    w.value("name", "MaxFails".to_owned());
-                    w.value("max_fails", options.max_fails.to_string());
-                    w.value("fail_timeout", timespan::format(options.fail_timeout));
-                }
-                PassivePolicy::Custom(name) => w.value("name", quoted(name.as_str())),
-            });
-        }
-        w.depth += 1;
-    });
-    if check.reactivation_period.is_none() {
-        let own: Vec<_> = check.policies.iter().map(|policy| own_period(policy, compat)).collect();
-        match own.as_slice() {
-            [] => {}
-            [(_, first), rest @ ..] if rest.iter().all(|(_, period)| period == first) => {
-                w.comment(&format!("the policy's own: {first}"));
-            }
-            several => {
-                let each: Vec<_> = several.iter().map(|(name, period)| format!("{name} {period}")).collect();
-                w.comment(&format!("the policies' own: {}", each.join(", ")));
-            }
-        }
-    }
-    w.value("reactivation_period", span(check.reactivation_period));
-}
-
-/// A policy and how long its ejections last when the cluster does not say.
-fn own_period(policy: &PassivePolicy, compat: Compat) -> (&str, String) {
-    let name = match policy {
-        PassivePolicy::TransportFailureRate(_) => "TransportFailureRate",
-        PassivePolicy::MaxFails(_) => "MaxFails",
-        PassivePolicy::Custom(name) => name.as_str(),
-    };
-    let unless_told = || format!("{} unless its verdict says otherwise", timespan::format(DEFAULT_REACTIVATION));
-    (name, policy.own_ejection_period(compat).map_or_else(unless_told, timespan::format))
 }

@@ -5,6 +5,7 @@ mod destination;
 mod health;
 mod listener;
 mod pages;
+mod passive;
 mod route;
 mod transforms;
 

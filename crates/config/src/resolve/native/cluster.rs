@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::available::AvailablePolicy;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Verify};
+use model::guards::{Guards, LastDestination};
 use model::id::ClusterId;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
@@ -42,17 +43,16 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let http = http.map(|(http, _)| http).unwrap_or_default();
     let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
     let destinations = each(r, &mut s, "destinations", destination::resolve);
-    s.not_yet(
+    s.not_yet(r, &[("transforms", "transforms"), ("queue", "connection limits"), ("hash", "ConsistentHash")]);
+    s.renamed(
         r,
         &[
-            ("transforms", "transforms"),
-            ("queue", "connection limits"),
-            ("max_ejected_percent", "guards"),
-            ("guards", "guards"),
-            ("hash", "ConsistentHash"),
+            ("http_version", "http"),
+            ("protocol", "http"),
+            ("guards", "health_check.guards"),
+            ("max_ejected_percent", "health_check.guards.max_ejected"),
         ],
     );
-    s.renamed(r, &[("http_version", "http"), ("protocol", "http")]);
     s.finish(r);
     Some(Cluster {
         id: ClusterId::from(field.name.as_str()),
@@ -63,6 +63,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
             available_destinations_policy: AvailablePolicy::HealthyOrPanic,
             active: None,
             passive: None,
+            guards: Guards::default(),
         }),
         retry: retry.unwrap_or_else(|| context.defaults.retry.clone()),
         timeouts: timeouts.unwrap_or(context.defaults.timeouts),
@@ -80,8 +81,30 @@ fn health(r: &mut Reading<'_>, context: &Context<'_>, mut s: Section<'_>, compat
     let available = s.take(r, "available_destinations_policy").and_then(|f| available(r, context, &f));
     let active = s.take_raw(r, "active", "active").and_then(|f| active::resolve(r, context, &f));
     let passive = s.take_raw(r, "passive", "passive").and_then(|f| passive::resolve(r, context, &f, compat));
+    let guards = s.take(r, "guards").and_then(|f| guards(r, &f)).unwrap_or_default();
     s.finish(r);
-    HealthCheck { available_destinations_policy: available.unwrap_or(AvailablePolicy::HealthyOrPanic), active, passive }
+    HealthCheck {
+        available_destinations_policy: available.unwrap_or(AvailablePolicy::HealthyOrPanic),
+        active,
+        passive,
+        guards,
+    }
+}
+
+/// `guards`: the recommended ones as `true`.
+fn guards(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Guards> {
+    if let Value::Bool(is_on) = field.node.value {
+        return is_on.then(Guards::native);
+    }
+    let mut s = field.section(r)?;
+    let words = [("leaves", LastDestination::Leaves), ("stays", LastDestination::Stays)];
+    let guards = Guards {
+        max_ejected: s.take(r, "max_ejected").and_then(|f| f.rate(r)).and_then(Ratio::new),
+        spacing: s.take(r, "spacing").and_then(|f| f.duration(r)),
+        last: s.take(r, "last").and_then(|f| f.word(r, &words)).unwrap_or_default(),
+    };
+    s.finish(r);
+    Some(guards)
 }
 
 fn available(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<AvailablePolicy> {

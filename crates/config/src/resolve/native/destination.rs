@@ -1,6 +1,6 @@
 //! `destinations`: the servers of a cluster.
 
-use model::destination::Destination;
+use model::destination::{Destination, Tier};
 use model::id::DestinationId;
 use model::passive::MaxFails;
 
@@ -33,7 +33,8 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
     };
     let weight = s.take(r, "weight").and_then(|f| f.whole(r, 0..=65_535)).and_then(|n| u32::try_from(n).ok());
     let written = passive::max_fails(r, &mut s);
-    s.not_yet(r, &[("backup", "the backup tier"), ("max_connections", "connection limits")]);
+    let is_backup = s.take(r, "backup").and_then(|f| f.flag(r)).unwrap_or(false);
+    s.not_yet(r, &[("max_connections", "connection limits")]);
     s.take(r, "metadata");
     s.finish(r);
     Some(Destination {
@@ -43,5 +44,6 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         host,
         weight: weight.unwrap_or(1),
         max_fails: written.is_written().then(|| written.with(MaxFails::default())),
+        tier: if is_backup { Tier::Backup } else { Tier::Primary },
     })
 }

@@ -13,6 +13,7 @@ mod listener_entry;
 mod listener_tls;
 mod pages;
 mod passive;
+mod passive_options;
 mod retry;
 mod route;
 mod split;

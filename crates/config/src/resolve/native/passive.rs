@@ -3,7 +3,7 @@
 use model::cluster::Compat;
 use model::passive::{MaxFails, PassiveCheck, PassivePolicy, TransportFailureRate};
 
-use super::Context;
+use super::{Context, passive_options};
 use crate::policy_names::Named;
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
@@ -16,47 +16,54 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, co
         Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => field.section(r)?,
     };
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
-    let mut policies = Vec::new();
-    match s.take(r, "policies") {
+    let policies = match s.take(r, "policies") {
         Some(field) => {
-            let items = field.list(r);
-            if items.is_empty() {
+            let policies = list_of(r, context, &field);
+            if field.list(r).is_empty() {
                 field.refuse(r, "no policy is listed", "expected one at least; `enabled: false` turns the check off");
             }
-            for item in &items {
-                policies.extend(policy_of(r, context, item));
-            }
+            policies
         }
-        None => policies.push(match compat {
+        None => vec![match compat {
             Compat::Nginx => PassivePolicy::MaxFails(MaxFails::default()),
             Compat::None | Compat::Yarp => PassivePolicy::TransportFailureRate(context.transport_failure_rate),
-        }),
-    }
+        }],
+    };
+    let shadow = s.take(r, "shadow").map(|field| list_of(r, context, &field)).unwrap_or_default();
     let reactivation_period = s.take(r, "reactivation_period").and_then(|f| f.duration(r));
-    s.not_yet(r, &[("shadow", "shadow policies"), ("readmission", "readmission by canaries")]);
+    let readmission = s.take(r, "readmission").and_then(|field| {
+        let rule = passive_options::readmission(r, &field)?;
+        if compat != Compat::None {
+            let expected = "expected no way of readmission where another product's rules hold";
+            field.refuse(r, "`readmission` and `compat` exclude each other", expected);
+        }
+        Some(rule)
+    });
     s.finish(r);
-    enabled.then_some(PassiveCheck { policies, reactivation_period })
+    enabled.then_some(PassiveCheck { policies, shadow, reactivation_period, readmission })
+}
+
+fn list_of(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Vec<PassivePolicy> {
+    field.list(r).iter().filter_map(|item| policy_of(r, context, item)).collect()
 }
 
 fn policy_of(r: &mut Reading<'_>, context: &Context<'_>, item: &Field<'_>) -> Option<PassivePolicy> {
-    let Value::Map(_) = item.node.value else {
-        return match policy::passive(r, item, context.names)? {
-            Named::BuiltIn(PassiveName::TransportFailureRate) => {
-                Some(PassivePolicy::TransportFailureRate(context.transport_failure_rate))
-            }
-            Named::BuiltIn(PassiveName::MaxFails) => Some(PassivePolicy::MaxFails(MaxFails::default())),
-            Named::Custom(name) => Some(PassivePolicy::Custom(name)),
-            Named::NotYet(_) => None,
-        };
-    };
-    let mut s = item.section(r)?;
-    let Some(name) = s.take(r, "name") else {
-        r.error(s.span, "a policy has no name", "expected `name`");
-        return None;
-    };
-    let Some(named) = policy::passive(r, &name, context.names) else {
-        s.ignore_rest();
-        return None;
+    let (named, mut s) = match item.node.value {
+        Value::Map(_) => {
+            let mut s = item.section(r)?;
+            let Some(name) = s.take(r, "name") else {
+                r.error(s.span, "a policy has no name", "expected `name`");
+                return None;
+            };
+            let Some(named) = policy::passive(r, &name, context.names) else {
+                s.ignore_rest();
+                return None;
+            };
+            (named, s)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => {
+            (policy::passive(r, item, context.names)?, Section::empty(item.path.clone(), item.key_span))
+        }
     };
     let policy = match named {
         Named::BuiltIn(PassiveName::TransportFailureRate) => {
@@ -65,6 +72,7 @@ fn policy_of(r: &mut Reading<'_>, context: &Context<'_>, item: &Field<'_>) -> Op
         Named::BuiltIn(PassiveName::MaxFails) => {
             PassivePolicy::MaxFails(max_fails(r, &mut s).with(MaxFails::default()))
         }
+        Named::BuiltIn(name) => passive_options::weighing(r, &mut s, name)?,
         Named::Custom(name) => PassivePolicy::Custom(name),
         Named::NotYet(_) => return None,
     };

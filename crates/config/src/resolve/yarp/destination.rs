@@ -1,6 +1,6 @@
 //! `Destinations`: the servers of a cluster.
 
-use model::destination::Destination;
+use model::destination::{Destination, Tier};
 use model::id::DestinationId;
 
 use crate::raw::section::{Field, Reading};
@@ -38,5 +38,6 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         host,
         weight: 1,
         max_fails: None,
+        tier: Tier::Primary,
     })
 }

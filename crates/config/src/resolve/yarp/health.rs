@@ -3,6 +3,7 @@
 use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, StatusRange};
 use model::available::AvailablePolicy;
 use model::cluster::HealthCheck;
+use model::guards::Guards;
 use model::passive::{MaxFails, PassiveCheck, PassivePolicy, TransportFailureRate};
 
 use super::metadata::{self, Metadata};
@@ -19,8 +20,12 @@ pub fn resolve(
     section: Option<Section<'_>>,
     metadata: &Metadata<'_>,
 ) -> HealthCheck {
-    let mut check =
-        HealthCheck { available_destinations_policy: AvailablePolicy::HealthyOrPanic, active: None, passive: None };
+    let mut check = HealthCheck {
+        available_destinations_policy: AvailablePolicy::HealthyOrPanic,
+        active: None,
+        passive: None,
+        guards: Guards::default(),
+    };
     let Some(mut s) = section else {
         return check;
     };
@@ -121,6 +126,13 @@ fn passive(
     let policy = match named {
         Some(Named::Custom(name)) => PassivePolicy::Custom(name),
         Some(Named::BuiltIn(PassiveName::MaxFails)) => PassivePolicy::MaxFails(MaxFails::default()),
+        Some(Named::BuiltIn(PassiveName::ConsecutiveErrors)) => PassivePolicy::ConsecutiveErrors(Default::default()),
+        Some(Named::BuiltIn(PassiveName::FailureRate)) => PassivePolicy::FailureRate(Default::default()),
+        Some(Named::BuiltIn(PassiveName::Outlier)) => PassivePolicy::Outlier(Default::default()),
+        Some(Named::BuiltIn(PassiveName::Burst)) => PassivePolicy::Burst(Default::default()),
+        Some(Named::BuiltIn(PassiveName::ConnectFailures)) => PassivePolicy::ConnectFailures(Default::default()),
+        Some(Named::BuiltIn(PassiveName::Stall)) => PassivePolicy::Stall(Default::default()),
+        Some(Named::BuiltIn(PassiveName::Latency)) => PassivePolicy::Latency(Default::default()),
         Some(Named::BuiltIn(PassiveName::TransportFailureRate) | Named::NotYet(_)) | None => {
             let mut options = context.transport_failure_rate;
             if let Some((rate_limit, entry)) = metadata.rate_limit(r, options.rate_limit) {
@@ -130,7 +142,7 @@ fn passive(
             PassivePolicy::TransportFailureRate(options)
         }
     };
-    Some(PassiveCheck { policies: vec![policy], reactivation_period })
+    Some(PassiveCheck { reactivation_period, ..PassiveCheck::of(vec![policy]) })
 }
 
 /// `HealthDefaults`: the options that YARP takes in code only, under the names they have there.

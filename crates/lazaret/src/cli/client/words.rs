@@ -29,6 +29,7 @@ pub(super) fn because(because: Because) -> &'static str {
         Because::Cap => "the largest share of ejected destinations is reached",
         Because::Unhealthy => "a check found it unhealthy",
         Because::ProbeFirst => "it waits for its first passed probe",
+        Because::Backup => "it is a backup, and others serve",
         Because::Weight => "its weight is 0",
         Because::NoAddress => "its name has no address",
         Because::Drained => "it is drained",
@@ -46,6 +47,8 @@ pub(super) fn cause(change: &ChangeDocument) -> String {
         },
         "traffic" => evidence(&format!("{policy} on traffic"), "attempts", &change.evidence),
         "reactivation" => "the reactivation period is over".to_owned(),
+        "unconfirmed" => "a probe passed right after the ejection: trial requests decide".to_owned(),
+        "canary" => "a trial request failed".to_owned(),
         "check_off" => "the check was turned off".to_owned(),
         "address_changed" => "the address changed: it is another server".to_owned(),
         "external" => "set from outside".to_owned(),
@@ -106,6 +109,18 @@ pub(super) fn what(event: &EventDocument) -> String {
             let summary = event.summary.as_deref().unwrap_or("");
             let applied = if event.applied == Some(true) { "applied" } else { "refused, the one before stays" };
             format!("configuration {applied}: {summary}")
+        }
+        (EventWord::Share, _, _) => {
+            let part = event.share.unwrap_or(1.0) * 100.0;
+            let why = event.share_because.as_deref().unwrap_or("");
+            format!(
+                "takes {part:.0} % of its weight: {}",
+                [Some(why), event.by.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" by ")
+            )
+        }
+        (EventWord::Shadow, _, _) => {
+            let would = if event.would_eject == Some(true) { "would eject it" } else { "would have it back" };
+            format!("{} (not enforced) {would}", event.by.as_deref().unwrap_or("a policy"))
         }
         (EventWord::Draining, _, _) => "a planned stop began".to_owned(),
         (EventWord::Lost, _, _) => "events before this point are lost".to_owned(),

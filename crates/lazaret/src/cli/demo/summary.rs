@@ -178,6 +178,8 @@ fn tell(transition: &Transition) -> String {
     let why = match cause {
         Cause::Probe { policy } | Cause::Traffic { policy } => format!("{policy}{}", counts(evidence)),
         Cause::Reactivation => "reactivation: its time is over".to_owned(),
+        Cause::Canary => "canary: a trial request failed".to_owned(),
+        Cause::Unconfirmed => "unconfirmed: a probe passed, trial requests decide".to_owned(),
         Cause::CheckOff | Cause::AddressChanged | Cause::External => cause.as_str().to_owned(),
     };
     format!("{} {}: {from} -> {to} ({why})", destination.destination, check.as_str())

@@ -1,0 +1,83 @@
+//! Whether a destination fails more than the rest of its cluster: what turns an accusation into a conviction.
+//!
+//! The rest are the others that no check calls Unhealthy: one that is out already would make every other one look good.
+
+use model::event::Evidence;
+use model::passive::Comparison;
+use model::time::Timestamp;
+
+use crate::available::is_unhealthy;
+use crate::cluster::ClusterState;
+use crate::window::{Counts, SPAN};
+
+/// What the comparison came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Finding {
+    /// It fails more than the rest, by enough.
+    Worse(Evidence),
+    /// It does not, or the rest fails as well.
+    Alike,
+    /// Nobody else has traffic to compare it with.
+    Alone,
+}
+
+/// Compares the destination at `index` with the rest of its cluster, over the last ten seconds.
+pub(crate) fn compare(cluster: &ClusterState, index: usize, now: Timestamp, rule: &Comparison) -> Finding {
+    let (active, passive) = (cluster.active(), cluster.passive());
+    let mut own = Counts::default();
+    let mut rest = Counts::default();
+    for (place, one) in cluster.destinations.iter().enumerate() {
+        if place == index {
+            own = one.traffic.window.total(now);
+        } else if !is_unhealthy(one.health, active, passive) {
+            rest = rest.and(one.traffic.window.total(now));
+        }
+    }
+    if rest.total() == 0 {
+        return Finding::Alone;
+    }
+    let (failed, total) = (own.failures(rule.plain_500), own.total());
+    let (rest_failed, rest_total) = (rest.failures(rule.plain_500), rest.total());
+    let rest_share = share(rest_failed, rest_total);
+    let difference = share(failed, total) - rest_share;
+    if total < u64::from(rule.minimum)
+        || rest_share > rule.rest_limit.get()
+        || difference <= rule.difference.get()
+        || z(failed, total, rest_failed, rest_total) <= rule.z
+    {
+        return Finding::Alike;
+    }
+    Finding::Worse(Evidence {
+        failed: Some(failed),
+        total: Some(total),
+        window: Some(SPAN),
+        rest_failed: Some(rest_failed),
+        rest_total: Some(rest_total),
+        ..Evidence::default()
+    })
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// The two-proportion test's statistic; 0 where nothing failed at all.
+fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f64 {
+    let pooled = share(failed.saturating_add(rest_failed), total.saturating_add(rest_total));
+    let spread = pooled * (1.0 - pooled) * (1.0 / total as f64 + 1.0 / rest_total as f64);
+    if spread <= 0.0 { 0.0 } else { (share(failed, total) - share(rest_failed, rest_total)) / spread.sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statistic_is_that_of_two_proportions() {
+        // 30 of 100 against 10 of 100: q = 0.2, z = 0.2 / sqrt(0.2 * 0.8 * 0.02).
+        assert!((z(30, 100, 10, 100) - 3.535_533_9).abs() < 1e-6);
+        assert!(z(10, 100, 30, 100) < -3.5);
+        assert_eq!(z(0, 100, 0, 100), 0.0);
+        assert_eq!(z(100, 100, 50, 50), 0.0);
+    }
+}

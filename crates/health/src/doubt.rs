@@ -1,0 +1,180 @@
+//! Doubts and ways back: the part of its weight that a destination gets, and what passive policies want by time.
+//!
+//! Everything here is below a verdict: a suspicion lowers the share and brings a probe forward, a ramp raises the share
+//! step by step. Shadow policies are judged here, too: they never touch anything but what is told of them.
+
+use model::active::ProbeRound;
+use model::event::{Cause, EventKind, Evidence, ShareCause};
+use model::health::Health;
+use model::passive::DEFAULT_REACTIVATION;
+use model::ratio::Ratio;
+use model::time::Timestamp;
+
+use crate::cluster::ClusterState;
+use crate::comparison::{Finding, compare};
+use crate::effects::Effects;
+use crate::judge::{reactivate, set_passive};
+use crate::passive::{Alone, Proof, Verdict};
+use crate::schedule;
+use crate::timers::TimerKey;
+
+/// A policy that is judged and not enforced.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    pub(crate) settings: crate::passive::PassiveSettings,
+    pub(crate) policy: Box<dyn crate::passive::PassivePolicy>,
+    /// It would have the destination out until then.
+    pub(crate) out_until: Option<Timestamp>,
+}
+
+/// Whether a verdict of Unhealthy holds, with the evidence of the comparison where one was asked for. Other verdicts
+/// hold as they are.
+pub(crate) fn convict(cluster: &ClusterState, index: usize, now: Timestamp, verdict: Verdict) -> Option<Verdict> {
+    let Proof::AgainstRest { comparison, alone } = verdict.proof else { return Some(verdict) };
+    if verdict.health != Health::Unhealthy {
+        return Some(verdict);
+    }
+    match (compare(cluster, index, now, &comparison), alone) {
+        (Finding::Worse(found), _) => {
+            let evidence = Evidence { limit: verdict.evidence.limit, ..found };
+            Some(Verdict { evidence, ..verdict })
+        }
+        (Finding::Alone, Alone::Convicts) => Some(verdict),
+        (Finding::Alone, Alone::Acquits) | (Finding::Alike, _) => None,
+    }
+}
+
+/// A shadow policy said something.
+pub(crate) fn shadow_spoke(
+    cluster: &mut ClusterState,
+    index: usize,
+    place: usize,
+    said: Verdict,
+    effects: &mut Effects,
+) {
+    if said.health != Health::Unhealthy {
+        return;
+    }
+    let Some(verdict) = convict(cluster, index, effects.now, said) else { return };
+    let check = cluster.config.health_check.passive.as_ref();
+    let own = check.and_then(|check| check.reactivation_period.or(check.readmission.map(|rule| rule.first)));
+    let time = verdict.reactivation.or(own).unwrap_or(DEFAULT_REACTIVATION);
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let Some(shadow) = destination.traffic.shadow.get_mut(place) else { return };
+    shadow.policy.on_ejected(effects.now);
+    if shadow.out_until.replace(effects.now + time).is_none() {
+        let (key, policy) = (destination.key.clone(), shadow.policy.name().to_owned());
+        let evidence = Evidence { reactivation: Some(time), ..verdict.evidence };
+        effects.event(EventKind::Shadow { destination: key, policy, would_eject: true, evidence });
+    }
+}
+
+/// A timer of the passive policies is due.
+pub(crate) fn due(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let now = effects.now;
+    if let Some(rule) = rule {
+        destination.traffic.comeback.go_on(&rule, now);
+    }
+    for (_, policy) in &mut destination.traffic.policies {
+        if policy.due_at().is_some_and(|at| at <= now) {
+            policy.on_due(now);
+        }
+    }
+    for shadow in &mut destination.traffic.shadow {
+        if shadow.policy.due_at().is_some_and(|at| at <= now) {
+            shadow.policy.on_due(now);
+        }
+        if shadow.out_until.take_if(|until| *until <= now).is_some() {
+            shadow.policy.on_reactivated(now);
+            let (key, policy) = (destination.key.clone(), shadow.policy.name().to_owned());
+            let evidence = Evidence::default();
+            effects.event(EventKind::Shadow { destination: key, policy, would_eject: false, evidence });
+        }
+    }
+    settle(cluster, index, effects);
+}
+
+/// A probe passed that was started while the destination was as it is.
+pub(crate) fn probe_passed(cluster: &mut ClusterState, index: usize, started_at: Timestamp, effects: &mut Effects) {
+    let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    for (_, policy) in &mut destination.traffic.policies {
+        policy.on_probe_passed(effects.now);
+    }
+    if let Some(rule) = rule {
+        destination.traffic.comeback.probe_passed(&rule, effects.now);
+        let is_new = destination.traffic.ejected_at.is_some_and(|ejected_at| started_at >= ejected_at);
+        if is_new && std::mem::take(&mut destination.traffic.is_unconfirmed) {
+            effects.timers.cancel(TimerKey::Reactivation(destination.slot));
+            reactivate(destination, Some(&rule), Cause::Unconfirmed, effects);
+        }
+    }
+    settle(cluster, index, effects);
+}
+
+/// A trial request after an ejection failed: out again.
+pub(crate) fn canary_failed(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    let verdict = Verdict::of(Health::Unhealthy, Evidence::default());
+    set_passive(cluster, index, verdict, Cause::Canary, effects);
+}
+
+/// Brings the share and the timer up to date with policies and way back.
+pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let (now, traffic) = (effects.now, &destination.traffic);
+    let policies = || traffic.policies.iter().map(|(_, policy)| policy);
+    let comeback = rule.as_ref().map(|rule| (traffic.comeback.share(rule, now), traffic.comeback.due_at(rule, now)));
+
+    let dues = policies().map(|policy| policy.due_at());
+    let shadows = traffic.shadow.iter().map(|shadow| [shadow.policy.due_at(), shadow.out_until]);
+    let next = dues.chain(shadows.flatten()).chain(comeback.map(|(_, due)| due)).flatten().min();
+    let timer = TimerKey::Passive(destination.slot);
+    match next {
+        Some(at) => effects.timers.set(timer, at.max(now)),
+        None => effects.timers.cancel(timer),
+    }
+
+    let suspects = policies().filter_map(|policy| Some((policy.suspicion()?.share, policy.name())));
+    // The first of equals, so that the order of the configuration decides.
+    let worst = suspects.reduce(|worst, one| if one.0 < worst.0 { one } else { worst });
+    let ramp = comeback.map_or(Ratio::ONE, |(share, _)| share);
+    let (share, because) = match worst {
+        Some((share, policy)) if share <= ramp => (share, ShareCause::Suspect { policy: policy.to_owned() }),
+        Some(_) | None if ramp < Ratio::ONE => (ramp, ShareCause::Ramp),
+        Some(_) | None => (Ratio::ONE, ShareCause::Whole),
+    };
+    if (share, &because) == (destination.share, &destination.share_because) {
+        return;
+    }
+    let is_step = because == ShareCause::Ramp && destination.share_because == ShareCause::Ramp;
+    let is_new_doubt = matches!(because, ShareCause::Suspect { .. }) && share < destination.share;
+    (destination.share, destination.share_because) = (share, because.clone());
+    if is_step {
+        effects.publish();
+    } else {
+        let evidence = match because {
+            ShareCause::Suspect { .. } => Evidence { last: destination.traffic.failed.to_vec(), ..Evidence::default() },
+            ShareCause::Ramp | ShareCause::Whole => Evidence::default(),
+        };
+        effects.event(EventKind::Share { destination: destination.key.clone(), share, because, evidence });
+    }
+    if is_new_doubt {
+        ask_at_once(cluster, index, effects);
+    }
+}
+
+/// Wants a probe now, for each destination once a second at most.
+pub(crate) fn ask_at_once(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    let Some(check) = cluster.active_check() else { return };
+    let round = check.round;
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let last = match round {
+        ProbeRound::Destination => destination.probes.early_at,
+        ProbeRound::Cluster => cluster.round.early_at,
+    };
+    let at = last.map_or(effects.now, |at| (at + schedule::EARLY_SPACING).max(effects.now));
+    schedule::early_probe_by(cluster, index, at, effects);
+}

@@ -1,0 +1,87 @@
+//! `Latency`: answers, but far slower than the rest.
+//!
+//! - Signal: pulses: the peak-sensitive mean of the time to first byte, and the median of these over the cluster.
+//! - Trip: above `factor` x the median and above it by `difference`, for `persist`.
+//! - Suspicion: median / own of the weight, in steps of a tenth, not below `least_share`; until it is no longer slow.
+//!   It never ejects: slow is not sick.
+//! - Statistic: kept by the workers (a sample above the mean becomes the mean, one below moves it by its age).
+//! - Cold start: nothing without a median of two others.
+
+use model::passive::{Latency as Options, PassivePolicy as AllOptions};
+use model::ratio::Ratio;
+use model::time::Timestamp;
+
+use super::first::first_success;
+use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Suspicion, Verdict};
+use crate::input::{OutcomeEvent, Pulse};
+
+/// The policy with its suspicion.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    options: Options,
+    slow_since: Option<Timestamp>,
+    share: Option<Ratio>,
+}
+
+impl Latency {
+    /// Nothing seen.
+    pub fn new(options: Options) -> Self {
+        Self { options, slow_since: None, share: None }
+    }
+
+    fn clear(&mut self) {
+        self.slow_since = None;
+        self.share = None;
+    }
+}
+
+impl PassivePolicy for Latency {
+    fn name(&self) -> &str {
+        "Latency"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Failures
+    }
+
+    fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {
+        None
+    }
+
+    fn on_sums(&mut self, _: Timestamp, destination: &PassiveState, ok: u64) -> Option<Verdict> {
+        first_success(destination, ok)
+    }
+
+    fn on_pulse(&mut self, now: Timestamp, pulse: &Pulse, around: &Around) {
+        let (Some(own), Some(median)) = (pulse.latency, around.median) else { return self.clear() };
+        let is_slow =
+            own.as_secs_f64() > median.as_secs_f64() * self.options.factor && own > median + self.options.difference;
+        if !is_slow {
+            return self.clear();
+        }
+        let since = *self.slow_since.get_or_insert(now);
+        if now.since(since) >= self.options.persist {
+            let tenths = libm::round(10.0 * median.as_secs_f64() / own.as_secs_f64()) / 10.0;
+            let share = tenths.clamp(self.options.least_share.get(), 1.0);
+            self.share = Ratio::new(share);
+        }
+    }
+
+    fn suspicion(&self) -> Option<Suspicion> {
+        self.share.map(|share| Suspicion { share })
+    }
+
+    fn on_ejected(&mut self, _: Timestamp) {
+        self.clear();
+    }
+
+    fn on_reactivated(&mut self, _: Timestamp) {
+        self.clear();
+    }
+
+    fn on_configured(&mut self, settings: &PassiveSettings) {
+        if let AllOptions::Latency(options) = settings.options {
+            self.options = options;
+        }
+    }
+}

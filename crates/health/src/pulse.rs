@@ -1,0 +1,66 @@
+//! Pulses: what requests in flight say before they have come to anything.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::health::Switch;
+use model::id::Slot;
+use model::time::Timestamp;
+
+use crate::core::Core;
+use crate::doubt;
+use crate::input::Pulse;
+use crate::passive::Around;
+
+impl Core {
+    /// One drain's pulses, all clusters.
+    pub(crate) fn pulses_taken(&mut self, pulses: Vec<Pulse>) {
+        let pulses: BTreeMap<Slot, Pulse> = pulses.into_iter().map(|pulse| (pulse.slot, pulse)).collect();
+        for cluster in &mut self.clusters {
+            if cluster.passive() == Switch::Off {
+                continue;
+            }
+            let known = cluster.destinations.iter().filter_map(|one| pulses.get(&one.slot));
+            let mut latencies: Vec<Duration> = known.clone().filter_map(|pulse| pulse.latency).collect();
+            latencies.sort();
+            let median = (latencies.len() >= 3).then(|| latencies.get(latencies.len() / 2).copied()).flatten();
+            let [first, second] = latest(known);
+            let mut shares = Vec::new();
+            for (index, one) in cluster.destinations.iter_mut().enumerate() {
+                let Some(pulse) = pulses.get(&one.slot) else { continue };
+                let moved_at = if pulse.slot == first.1 { second.0 } else { first.0 };
+                let around = Around { moved_at, median };
+                for (_, policy) in &mut one.traffic.policies {
+                    policy.on_pulse(self.effects.now, pulse, &around);
+                }
+                let doubts = || one.traffic.policies.iter().filter_map(|(_, policy)| policy.suspicion());
+                let has_doubt = doubts().next().is_some() || one.share != model::ratio::Ratio::ONE;
+                if has_doubt {
+                    shares.push(index);
+                }
+            }
+            for index in shares {
+                let before = cluster.destinations.get(index).map(|one| one.share);
+                doubt::settle(cluster, index, &mut self.effects);
+                if cluster.destinations.get(index).map(|one| one.share) != before {
+                    cluster.is_picture_stale = true;
+                }
+            }
+        }
+    }
+}
+
+/// The two that moved last.
+fn latest<'a>(pulses: impl Iterator<Item = &'a Pulse>) -> [(Timestamp, Slot); 2] {
+    let nobody = (Timestamp::ZERO, Slot(u32::MAX));
+    pulses.fold([nobody; 2], |[first, second], pulse| {
+        let one = (pulse.moved_at, pulse.slot);
+        if one.0 > first.0 {
+            [one, first]
+        } else if one.0 > second.0 {
+            [first, one]
+        } else {
+            [first, second]
+        }
+    })
+}

@@ -1,0 +1,392 @@
+//! What is below a verdict and around it: suspicion, comparison with the rest, ways back, guards, shadows, tiers.
+
+use health::{Input, Pulse};
+use model::available::{AvailablePolicy, Because};
+use model::cluster::Cluster;
+use model::destination::Tier;
+use model::event::EventKind;
+use model::guards::{Guards, LastDestination};
+use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::passive::{
+    Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, PassivePolicy, Stall,
+};
+use model::ratio::Ratio;
+use model::readmission::Readmission;
+use model::time::Timestamp;
+
+use crate::world::*;
+
+fn burst() -> PassivePolicy {
+    PassivePolicy::Burst(Burst::default())
+}
+
+/// Times without jitter.
+fn readmission() -> Readmission {
+    Readmission { jitter: Ratio::ZERO, ..Readmission::default() }
+}
+
+fn returning(id: &str, destinations: &[&str], policies: &[PassivePolicy]) -> Cluster {
+    with(passive(id, destinations, policies), |cluster| {
+        cluster.health_check.passive.as_mut().unwrap().readmission = Some(readmission());
+    })
+}
+
+fn reset() -> Outcome {
+    failed(OutcomeClass::AppFail, FailureKind::Reset)
+}
+
+/// `n` attempts a second for `span` seconds; `outcome_of` says what the k-th comes to.
+fn traffic(
+    world: &mut World,
+    id: &str,
+    per_second: u32,
+    span: f64,
+    mut outcome_of: impl FnMut(u32) -> Option<Outcome>,
+) {
+    let start = world.now.as_secs_f64();
+    for k in 0..(f64::from(per_second) * span) as u32 {
+        world.run_until(start + f64::from(k) / f64::from(per_second));
+        match outcome_of(k) {
+            Some(outcome) => world.outcome(id, outcome),
+            None => world.sums(id, 1),
+        }
+    }
+}
+
+fn share(world: &mut World, id: &str) -> f64 {
+    world.destination(id).share.get()
+}
+
+#[test]
+fn a_short_pause_costs_weight_for_its_length_and_is_no_ejection() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[burst()])]);
+    world.sums("b", 100);
+    traffic(&mut world, "a", 200, 0.3, |_| Some(reset()));
+    assert_eq!((world.health("a").passive, share(&mut world, "a")), (Unknown, 0.1));
+    traffic(&mut world, "a", 20, 3.0, |_| None);
+    assert_eq!((world.health("a").passive, share(&mut world, "a")), (Healthy, 1.0));
+}
+
+#[test]
+fn failures_that_last_eject_the_one_that_is_worse_than_the_rest() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[burst()])]);
+    traffic(&mut world, "b", 100, 1.0, |_| None);
+    traffic(&mut world, "a", 20, 1.2, |k| (k % 3 != 0).then(reset));
+    assert_eq!(world.health("a").passive, Unhealthy);
+    let evidence = world.transitions().pop().unwrap().evidence;
+    assert_eq!((evidence.rest_failed, evidence.rest_total), (Some(0), Some(100)));
+}
+
+#[test]
+fn failures_that_all_destinations_share_eject_nobody() {
+    let names = ["a", "b", "c"];
+    let policies = [burst(), PassivePolicy::Outlier(Comparison::default())];
+    let mut world = World::of(&[passive("c", &names, &policies)]);
+    for k in 0..3000_u32 {
+        world.run_until(f64::from(k) / 100.0);
+        for (place, name) in (0..).zip(names) {
+            // Every second one fails, in another rhythm at each.
+            if (k + place) % 2 == 0 { world.outcome(name, reset()) } else { world.sums(name, 1) }
+        }
+    }
+    assert!(names.iter().all(|name| world.health(name).passive == Healthy));
+}
+
+#[test]
+fn an_answer_of_500_counts_only_where_it_is_told_to() {
+    for (plain_500, expected) in
+        [(model::passive::Plain500::Passes, Unknown), (model::passive::Plain500::Counts, Unhealthy)]
+    {
+        let policy = PassivePolicy::Burst(Burst { plain_500, ..Burst::default() });
+        let mut world = World::of(&[passive("c", &["a", "b"], &[policy])]);
+        world.sums("b", 50);
+        traffic(&mut world, "a", 20, 2.0, |_| Some(status(500, true)));
+        assert_eq!(world.health("a").passive, expected);
+    }
+}
+
+#[test]
+fn the_only_one_with_traffic_is_convicted_by_a_burst_alone() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[burst()])]);
+    traffic(&mut world, "a", 20, 1.2, |_| Some(reset()));
+    assert_eq!(world.health("a").passive, Unhealthy);
+    let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Outlier(Comparison::default())])]);
+    traffic(&mut world, "a", 20, 5.0, |_| Some(reset()));
+    assert_eq!(world.health("a").passive, Unknown);
+}
+
+#[test]
+fn an_outlier_of_two_is_found_and_one_of_a_bad_pair_is_not() {
+    for (rest_fails_each, expected) in [(100, Unhealthy), (2, Healthy)] {
+        let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Outlier(Comparison::default())])]);
+        for k in 1..=400_u32 {
+            world.run_until(f64::from(k) / 50.0);
+            if k % 4 == 0 {
+                world.outcome("a", reset())
+            } else {
+                world.sums("a", 1)
+            }
+            if k % rest_fails_each == 0 { world.outcome("b", reset()) } else { world.sums("b", 1) }
+        }
+        assert_eq!(world.health("a").passive, expected, "rest fails each {rest_fails_each}th");
+    }
+}
+
+#[test]
+fn three_refused_connections_in_a_row_eject_and_any_answer_between_them_does_not() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[passive("c", &["a", "b"], &[policy])]);
+    world.outcome("a", refused());
+    world.outcome("a", refused());
+    world.outcome("a", status(503, true));
+    world.outcome("a", refused());
+    world.outcome("a", refused());
+    assert_eq!(world.health("a").passive, Unknown);
+    world.outcome("a", refused());
+    assert_eq!(world.health("a").passive, Unhealthy);
+}
+
+#[test]
+fn consecutive_errors_are_counted_by_outcome_and_a_rate_by_status_too() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let mut world = World::of(&[passive("c", &["a", "b"], &[five])]);
+    for outcome in [status(500, true), reset(), refused(), status(502, true), ok(), status(500, true)] {
+        world.outcome("a", outcome);
+    }
+    assert_eq!(world.health("a").passive, Healthy);
+    (0..4).for_each(|_| world.outcome("a", status(500, true)));
+    assert_eq!(world.health("a").passive, Unhealthy);
+
+    let rate = PassivePolicy::FailureRate(FailureRate::default());
+    let mut world = World::of(&[passive("c", &["a", "b"], &[rate])]);
+    world.sums("a", 14);
+    (0..5).for_each(|_| world.outcome("a", status(500, true)));
+    assert_eq!(world.health("a").passive, Healthy);
+    world.outcome("a", status(500, true));
+    assert_eq!(world.health("a").passive, Unhealthy);
+}
+
+#[test]
+fn a_destination_comes_back_by_three_trials_and_a_ramp() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    assert_eq!(world.destination("a").reactivation_at, Some(at(2.0)));
+    world.run_until(2.0);
+    assert!(world.destination("a").is_gated && world.available("c") == ["a", "b"]);
+    world.outcome("a", refused());
+    assert_eq!(world.health("a").passive, Unhealthy);
+    assert_eq!(world.destination("a").reactivation_at, Some(at(6.0)), "twice as long after a failed trial");
+    world.run_until(6.0);
+    (0..3).for_each(|_| world.sums("a", 1));
+    assert!(!world.destination("a").is_gated);
+    assert_eq!(share(&mut world, "a"), 0.1);
+    world.run_until(11.0);
+    assert_eq!(share(&mut world, "a"), 0.55);
+    world.run_until(16.0);
+    assert_eq!((share(&mut world, "a"), world.health("a").passive), (1.0, Healthy));
+}
+
+#[test]
+fn a_withdrawn_site_recovers_without_one_request() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let cluster = with(returning("c", &["a", "b"], &[policy]), |cluster| {
+        cluster.health_check.active = Some(probed());
+    });
+    let mut world = World::of(&[cluster]);
+    for id in ["a", "b"] {
+        world.answers.insert(id.to_owned(), Answer::fails(FailureKind::Refused));
+    }
+    world.run_until(20.0);
+    for id in ["a", "b"] {
+        (0..3).for_each(|_| world.outcome(id, refused()));
+    }
+    assert!(world.available("c").is_empty());
+    world.answers.clear();
+    world.run_until(60.0);
+    for id in ["a", "b"] {
+        let one = world.destination(id);
+        assert!(one.is_available && !one.is_gated && one.share == Ratio::ONE, "{id}: {one:?}");
+    }
+}
+
+#[test]
+fn a_cluster_with_a_request_a_minute_is_whole_again_within_its_quiet_time_and_its_ramp() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    world.run_until(31.0);
+    world.sums("a", 1);
+    world.run_until(31.0 + 60.0 + 10.0);
+    let one = world.destination("a");
+    assert!(!one.is_gated && one.share == Ratio::ONE);
+}
+
+#[test]
+fn a_probe_that_passes_takes_back_an_ejection_by_a_burst_and_trials_decide() {
+    let cluster = with(returning("c", &["a", "b"], &[burst()]), |cluster| {
+        cluster.health_check.active = Some(probed());
+    });
+    let mut world = World::of(&[cluster]);
+    world.run_until(1.0);
+    world.sums("b", 100);
+    for _ in 0..60 {
+        if world.health("a").passive != Unhealthy {
+            traffic(&mut world, "a", 50, 0.02, |_| Some(reset()));
+            world.run_until(world.now.as_secs_f64() + 0.02);
+        }
+    }
+    assert_eq!(world.health("a").passive, Unhealthy);
+    let ejected_at = world.now.as_secs_f64();
+    world.run_until(ejected_at + 1.1);
+    let one = world.destination("a");
+    assert_eq!((one.health.passive, one.is_gated), (Unknown, true), "the probe that was asked for passed");
+    world.outcome("a", reset());
+    assert_eq!(world.health("a").passive, Unhealthy, "a trial failed: now it stands");
+    let until = world.destination("a").reactivation_at.unwrap();
+    assert_eq!(until.since(world.now), secs(4.0));
+}
+
+fn guarded(policy: PassivePolicy, guards: Guards, n: usize) -> Cluster {
+    let names = ["a", "b", "c", "d"];
+    with(passive("c", &names[..n], &[policy]), |cluster| {
+        cluster.health_check.guards = guards;
+        cluster.health_check.available_destinations_policy = AvailablePolicy::HealthyOrPanic;
+    })
+}
+
+#[test]
+fn guards_keep_the_later_ones_available_and_leave_the_values_alone() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
+    let mut world = World::of(&[guarded(five, guards, 4)]);
+    for id in ["a", "b", "c", "d"] {
+        (0..5).for_each(|_| world.outcome(id, reset()));
+        world.run_until(world.now.as_secs_f64() + 1.0);
+    }
+    assert!(["a", "b", "c", "d"].iter().all(|id| world.health(id).passive == Unhealthy));
+    assert_eq!(world.available("c"), ["c", "d"]);
+    assert_eq!(world.destination("d").because, Because::Cap);
+    assert_eq!(world.destination("a").because, Because::Unhealthy);
+}
+
+#[test]
+fn a_server_that_refuses_connections_is_not_kept_by_the_cap_but_the_last_one_is() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[guarded(policy, Guards::native(), 3)]);
+    for id in ["a", "b", "c"] {
+        (0..3).for_each(|_| world.outcome(id, refused()));
+    }
+    assert_eq!(world.available("c"), ["c"]);
+    assert_eq!(world.destination("c").because, Because::Guard);
+}
+
+#[test]
+fn ejections_of_a_moment_leave_one_after_the_other() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { max_ejected: None, spacing: Some(secs(8.0)), last: LastDestination::Leaves };
+    let mut world = World::of(&[guarded(five, guards, 4)]);
+    for id in ["a", "b"] {
+        (0..5).for_each(|_| world.outcome(id, reset()));
+    }
+    assert_eq!(world.available("c"), ["b", "c", "d"]);
+    assert_eq!(world.destination("b").because, Because::Cap);
+    world.run_until(1.999);
+    assert_eq!(world.available("c"), ["b", "c", "d"]);
+    world.run_until(2.0);
+    assert_eq!(world.available("c"), ["c", "d"]);
+}
+
+#[test]
+fn a_shadow_policy_tells_what_it_would_do_and_does_nothing() {
+    let cluster = with(passive("c", &["a", "b"], &[burst()]), |cluster| {
+        let check = cluster.health_check.passive.as_mut().unwrap();
+        check.shadow = vec![max_fails(2, 10.0)];
+    });
+    let mut world = World::of(&[cluster]);
+    world.outcome("a", reset());
+    world.outcome("a", reset());
+    let one = world.destination("a");
+    assert_eq!((one.health.passive, one.is_available), (Unknown, true));
+    assert_eq!(one.would_eject.len(), 1);
+    world.run_until(30.0);
+    assert!(world.destination("a").would_eject.is_empty());
+    let told: Vec<bool> = world
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Shadow { would_eject, .. } => Some(*would_eject),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [true, false]);
+}
+
+fn pulse(world: &mut World, id: &str, waiting: u32, moved: f64) -> Pulse {
+    let since = if waiting > 0 { at(moved) } else { Timestamp::MAX };
+    let slot = world.slot(id);
+    Pulse { slot, waiting, waiting_since: since, moved_at: at(moved), first_byte_p99: None, latency: None }
+}
+
+#[test]
+fn a_server_that_hangs_while_others_move_gets_nothing_until_it_moves() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
+    world.run_until(1.5);
+    let pulses = vec![pulse(&mut world, "a", 5, 0.4), pulse(&mut world, "b", 2, 1.4)];
+    world.input(Input::PulsesTaken { pulses });
+    assert_eq!((share(&mut world, "a"), share(&mut world, "b")), (0.0, 1.0));
+    assert_eq!(world.health("a").passive, Unknown);
+    let pulses = vec![pulse(&mut world, "a", 5, 1.5), pulse(&mut world, "b", 2, 1.4)];
+    world.input(Input::PulsesTaken { pulses });
+    assert_eq!(share(&mut world, "a"), 1.0);
+}
+
+#[test]
+fn silence_is_no_stall_where_nobody_moves_or_few_wait_or_answers_always_take_long() {
+    let cases: [(u32, f64, Option<f64>); 3] = [(5, 0.3, None), (4, 1.4, None), (5, 1.4, Some(0.5))];
+    for (waiting, other_moved, p99) in cases {
+        let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
+        world.run_until(1.5);
+        let stalled = pulse(&mut world, "a", waiting, 0.4);
+        let pulses = vec![Pulse { first_byte_p99: p99.map(secs), ..stalled }, pulse(&mut world, "b", 2, other_moved)];
+        world.input(Input::PulsesTaken { pulses });
+        assert_eq!(share(&mut world, "a"), 1.0, "{waiting} {other_moved} {p99:?}");
+    }
+}
+
+#[test]
+fn a_slow_one_keeps_the_part_of_its_weight_that_its_speed_earns() {
+    let names = ["a", "b", "c"];
+    let mut world = World::of(&[passive("c", &names, &[PassivePolicy::Latency(Latency::default())])]);
+    let tell = |world: &mut World, second: f64, own: f64| {
+        world.run_until(second);
+        let latencies = [own, 0.1, 0.1];
+        let pulses = names.iter().zip(latencies).map(|(id, latency)| {
+            let one = pulse(world, id, 0, second);
+            Pulse { latency: Some(secs(latency)), ..one }
+        });
+        let pulses = pulses.collect();
+        world.input(Input::PulsesTaken { pulses });
+        share(world, "a")
+    };
+    assert_eq!(tell(&mut world, 1.0, 0.4), 1.0);
+    assert_eq!(tell(&mut world, 5.0, 0.4), 1.0);
+    assert_eq!(tell(&mut world, 6.0, 0.5), 0.2);
+    assert_eq!(tell(&mut world, 7.0, 10.0), 0.1);
+    assert_eq!(tell(&mut world, 8.0, 0.2), 1.0);
+}
+
+#[test]
+fn backups_serve_while_no_primary_is_good() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let cluster = with(passive("c", &["a", "b"], &[policy]), |cluster| {
+        cluster.destinations[1].tier = Tier::Backup;
+    });
+    let mut world = World::of(&[cluster]);
+    assert_eq!(world.available("c"), ["a"]);
+    assert_eq!(world.destination("b").because, Because::Backup);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    assert_eq!(world.available("c"), ["b"]);
+    world.run_until(60.0);
+    assert_eq!(world.available("c"), ["a"]);
+}

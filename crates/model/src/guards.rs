@@ -1,0 +1,37 @@
+//! Limits on what ejections may do to a cluster: they keep a destination available, they never change what is thought of
+//! it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ratio::Ratio;
+
+/// Which limits hold. The default: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Guards {
+    /// At most this share of the weight is out because of its traffic alone; `None`: no limit.
+    pub max_ejected: Option<Ratio>,
+    /// Destinations leave one after the other: at most one in each n-th part of this, n their number; `None`: no limit.
+    pub spacing: Option<Duration>,
+    /// What becomes of the last one.
+    pub last: LastDestination,
+}
+
+/// What becomes of the last destination that is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastDestination {
+    /// It leaves like any other.
+    #[default]
+    Leaves,
+    /// It stays whatever its traffic says.
+    Stays,
+}
+
+impl Guards {
+    /// The native default.
+    pub fn native() -> Self {
+        Self { max_ejected: Ratio::new(0.5), spacing: Some(Duration::from_secs(10)), last: LastDestination::Stays }
+    }
+}
