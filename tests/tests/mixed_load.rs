@@ -3,6 +3,7 @@
 //!
 //! 12 s with a reload a second; `LAZARET_LONG=1`: 10 min with a reload every 10 s.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ fn a_mixed_load_with_aborts_resets_and_reloads_mixes_nothing_up_and_leaves_nothi
     lazaret.wait_until("descriptors come back", || lazaret.descriptors() <= bound);
 }
 
-/// How many GETs were answered with an error, each of which must have been tried as often as allowed, in vain each time.
+/// How many GETs were answered with an error, each of which must have been tried at all destinations, in vain.
 fn unlucky_gets(lazaret: &Lazaret) -> u64 {
     let log = std::fs::read_to_string(lazaret.folder.path().join("access.log")).expect("the log is there");
     let lines = log.lines().filter(|line| line.contains("\"method\":\"GET\"") && line.contains("\"status\":5"));
@@ -63,7 +64,9 @@ fn unlucky_gets(lazaret: &Lazaret) -> u64 {
     for line in lines {
         let line: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
         let tried = attempts(&line);
-        assert_eq!(tried.len(), 3, "{line}");
+        // One of them twice, where the first try met a connection that had ended while it was idle.
+        let places: BTreeSet<_> = tried.iter().filter_map(|attempt| attempt.split(':').next()).collect();
+        assert_eq!(places.len(), 3, "{line}");
         assert!(tried.iter().all(|attempt| !attempt.ends_with(":ok")), "{line}");
         count += 1;
     }
