@@ -76,7 +76,7 @@ impl Row {
             "model" | "apisix" => Self::Vocabulary,
             "exchange" | "http2" => Self::Exchange,
             "board" => Self::Board,
-            "bridge" => Self::Above,
+            "bridge" | "lab" => Self::Above,
             "lazaret" => Self::Lazaret,
             "lazaret-rhi" => Self::Rhi,
             "testkit" => Self::Testkit,
@@ -139,6 +139,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "http1" => &["httparse"],
         "http2" => &["bytes", "http"],
         "route" | "exchange" | "bridge" => &[],
+        "lab" => &["libm", "serde", "serde-saphyr", "serde_json"],
         "board" => &["arc-swap", "crossbeam-utils", "loom"],
         _ => return None,
     };

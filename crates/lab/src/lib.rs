@@ -1,0 +1,43 @@
+//! The policy lab: the cores that decide in production, in virtual time, against scripted traffic and faults.
+//!
+//! Pure: a scenario's text and a seed go in, figures come out; the same ones give the same bytes on every machine.
+//!
+//! ```text
+//!   scenario ──┬──> sim (world: sources, proxies with their health cores, destinations) ──> meter ──> figures ──┐
+//!   policy ────┘        once per policy, seed, and retries on or off                                           ├──> report
+//!   chance: streams named by what they are for, so that every policy meets the same luck      compare ─────────┘
+//! ```
+//!
+//! Read in this order: [`scenario`] (what happens), [`policy`] (who is compared) and [`models`] (of other products),
+//! [`sim`] (the world), [`meter`] and [`histogram`] (what it cost), [`compare`], [`report`], [`chance`], [`recorded`].
+#![forbid(unsafe_code)]
+
+pub mod scenario;
+
+pub mod policy;
+
+pub mod models;
+
+pub mod sim;
+
+pub mod meter;
+
+pub mod histogram;
+
+pub mod compare;
+
+pub mod report;
+
+pub mod chance;
+
+pub mod recorded;
+
+use crate::meter::{Figures, Film};
+use crate::policy::{Policy, PolicyError};
+use crate::scenario::Scenario;
+use crate::sim::World;
+
+/// Runs a scenario once.
+pub fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<(Figures, Film), PolicyError> {
+    Ok(World::new(scenario, policy, seed)?.run())
+}

@@ -1,0 +1,265 @@
+//! What is compared: the default set, single policies, other products' rules, and the two oracles.
+//!
+//! Each is a `health_check` block of the native format (and the `compat` it stands under), read by the same code as any
+//! configuration; models and oracles say who is out from outside.
+
+use std::fmt;
+use std::time::Duration;
+
+use config::{FileKind, PolicyNames};
+use health::passive::{Needs, PassivePolicy, PassiveState, Verdict};
+use health::{OutcomeEvent, Registry};
+use model::config::Config;
+use model::time::Timestamp;
+
+use crate::models::Model;
+use crate::models::envoy::Envoy;
+use crate::models::haproxy::{Haproxy, OnError};
+use crate::scenario::Scenario;
+
+/// One contestant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Its name on the command line and in reports.
+    pub name: String,
+    /// One line: what it is.
+    pub about: String,
+    /// Who decides.
+    pub mind: Mind,
+    compat: &'static str,
+    passive: Passive,
+    available: &'static str,
+    has_checks: bool,
+}
+
+/// Who decides who is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mind {
+    /// The policies of the health core.
+    Core,
+    /// Nobody: nothing is ever out.
+    Keep,
+    /// The truth, at once.
+    Eject,
+    /// A model of Envoy, with this cap in percent.
+    Envoy(u32),
+    /// A model of HAProxy.
+    Haproxy(OnError),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Passive {
+    Off,
+    /// The default set.
+    Default,
+    /// The entries of `policies`, in the native format.
+    Policies(String),
+    /// Said from outside.
+    Outside,
+}
+
+/// Why there is no such contestant, or no configuration for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError(pub String);
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl Mind {
+    /// The model behind it, for one proxy.
+    pub fn model(self, scenario: &Scenario) -> Option<Box<dyn Model>> {
+        let n = scenario.destinations.len();
+        match self {
+            Self::Core | Self::Keep | Self::Eject => None,
+            Self::Envoy(percent) => Some(Box::new(Envoy::new(n, percent, scenario.checks))),
+            Self::Haproxy(on_error) => Some(Box::new(Haproxy::new(n, on_error, scenario.checks))),
+        }
+    }
+}
+
+impl Policy {
+    /// The contestant of a name: one of [`Policy::known`], or `passive:` and a passive policy in the native format, such as
+    /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`.
+    pub fn find(name: &str) -> Result<Self, PolicyError> {
+        if let Some(entry) = name.strip_prefix("passive:") {
+            let block = if entry.starts_with('{') { entry.to_owned() } else { format!("{{name: {entry}}}") };
+            return Ok(Self::core(name, "a single policy, with active checks where the scenario has them", &block));
+        }
+        let known = Self::known();
+        let names: Vec<&str> = known.iter().map(|policy| policy.name.as_str()).collect();
+        let all = names.join(", ");
+        known
+            .into_iter()
+            .find(|policy| policy.name == name)
+            .ok_or_else(|| PolicyError(format!("there is no policy {name}; there are {all}, and passive:NAME")))
+    }
+
+    /// All that have a name of their own, the oracles last.
+    pub fn known() -> Vec<Self> {
+        let named = |name: &str, about: &str, mind, compat, passive, available, has_checks| Self {
+            name: name.to_owned(),
+            about: about.to_owned(),
+            mind,
+            compat,
+            passive,
+            available,
+            has_checks,
+        };
+        let outside = |name: &str, about: &str, mind, available| {
+            named(name, about, mind, "none", Passive::Outside, available, false)
+        };
+        let nginx = |name: &str, about: &str, max_fails: u32| {
+            let block = format!("{{name: MaxFails, max_fails: {max_fails}, fail_timeout: 10s}}");
+            named(name, about, Mind::Core, "nginx", Passive::Policies(block), "HealthyAndUnknown", false)
+        };
+        vec![
+            named("lazaret", "the native default set", Mind::Core, "none", Passive::Default, "HealthyOrPanic", true),
+            named("active", "active checks alone", Mind::Core, "none", Passive::Off, "HealthyOrPanic", true),
+            Self::core("transport_failure_rate", "TransportFailureRate alone", "{name: TransportFailureRate}"),
+            Self::core("max_fails", "MaxFails alone, 1 in 10 s", "{name: MaxFails}"),
+            nginx("nginx", "nginx's rule to the letter, max_fails=1 fail_timeout=10s; no active checks", 1),
+            nginx("nginx_3", "the same with max_fails=3", 3),
+            named(
+                "yarp",
+                "YARP's TransportFailureRate to the letter",
+                Mind::Core,
+                "yarp",
+                Passive::Policies("{name: TransportFailureRate}".into()),
+                "HealthyOrPanic",
+                true,
+            ),
+            outside(
+                "envoy",
+                "model of Envoy's defaults (max_ejection_percent 10)",
+                Mind::Envoy(10),
+                "{name: PanicThreshold, percent: 50}",
+            ),
+            outside(
+                "envoy_consecutive_5",
+                "model of Envoy with max_ejection_percent 100",
+                Mind::Envoy(100),
+                "{name: PanicThreshold, percent: 50}",
+            ),
+            outside(
+                "haproxy",
+                "model of HAProxy's observe layer7, on-error fail-check",
+                Mind::Haproxy(OnError::FailCheck),
+                "HealthyAndUnknown",
+            ),
+            outside(
+                "haproxy_mark_down",
+                "model of HAProxy's observe layer7, on-error mark-down",
+                Mind::Haproxy(OnError::MarkDown),
+                "HealthyAndUnknown",
+            ),
+            outside("eject", "oracle: takes out what is sick, at once", Mind::Eject, "HealthyOrPanic"),
+            named("keep", "oracle: takes nobody out", Mind::Keep, "none", Passive::Off, "HealthyOrPanic", false),
+        ]
+    }
+
+    /// Whether it knows what no proxy can know.
+    pub fn is_oracle(&self) -> bool {
+        matches!(self.mind, Mind::Eject | Mind::Keep)
+    }
+
+    fn core(name: &str, about: &str, block: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            about: about.to_owned(),
+            mind: Mind::Core,
+            compat: "none",
+            passive: Passive::Policies(block.to_owned()),
+            available: "HealthyOrPanic",
+            has_checks: true,
+        }
+    }
+
+    /// The configuration of a proxy under this policy.
+    pub fn config(&self, scenario: &Scenario) -> Result<Config, PolicyError> {
+        let text = self.text(scenario);
+        let mut names = PolicyNames::default();
+        names.passive.insert(OUTSIDE.to_owned());
+        match config::load("lab", text.as_bytes(), FileKind::Native, &names, None) {
+            Ok(loaded) => Ok(loaded.config),
+            Err(report) => {
+                let first = report.errors().next().map_or_else(String::new, |error| error.message.clone());
+                Err(PolicyError(format!("{}: {first}", self.name)))
+            }
+        }
+    }
+
+    /// What the registry of a proxy has for it.
+    pub fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.passive(OUTSIDE, |_| Outside);
+        registry
+    }
+
+    fn text(&self, scenario: &Scenario) -> String {
+        let span = |span: Duration| config::timespan::format(span);
+        let active = match scenario.checks {
+            Some(checks) if self.has_checks => {
+                format!("active: {{interval: {}, timeout: {}}}, ", span(checks.interval), span(checks.timeout))
+            }
+            Some(_) | None => String::new(),
+        };
+        let passive = match &self.passive {
+            Passive::Off => String::new(),
+            Passive::Default => "passive: {enabled: true}, ".to_owned(),
+            Passive::Policies(block) => format!("passive: {{policies: [{block}]}}, "),
+            Passive::Outside => format!("passive: {{policies: [{{name: {OUTSIDE}}}]}}, "),
+        };
+        let total = scenario.total.map_or_else(String::new, |total| format!(", timeout: {}", span(total)));
+        let mut text = format!(
+            "version: 1\n\
+             listeners: {{lab: {{address: \"127.0.0.1:1\"}}}}\n\
+             routes: {{lab: {{match: {{path: \"/{{**rest}}\"}}, cluster: {CLUSTER}{total}}}}}\n\
+             clusters:\n  {CLUSTER}:\n    compat: {}\n    load_balancing: PowerOfTwoChoices\n    \
+             health_check: {{{active}{passive}available_destinations_policy: {}}}\n    \
+             retry: {{attempts: {}}}\n    timeouts: {{connect: {}, idle: {}}}\n    destinations:\n",
+            self.compat,
+            self.available,
+            scenario.attempts,
+            span(scenario.connect),
+            span(scenario.response),
+        );
+        for (place, server) in scenario.destinations.iter().enumerate() {
+            // There are at most a thousand.
+            let (high, low) = (place / 250, place % 250 + 1);
+            text += &format!(
+                "      {}: {{address: \"http://10.0.{high}.{low}:80/\", weight: {}}}\n",
+                server.id, server.weight
+            );
+        }
+        text
+    }
+}
+
+/// The one cluster.
+pub const CLUSTER: &str = "lab";
+
+/// The name of the policy that stands in for decisions from outside.
+const OUTSIDE: &str = "Outside";
+
+/// Judges nothing: its destinations are judged from outside.
+#[derive(Debug)]
+struct Outside;
+
+impl PassivePolicy for Outside {
+    fn name(&self) -> &str {
+        OUTSIDE
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Failures
+    }
+
+    fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {
+        None
+    }
+}

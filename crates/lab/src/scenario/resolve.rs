@@ -1,0 +1,385 @@
+//! From the file to the scenario. A mistake names its place and what mends it; the first one ends the reading.
+
+use std::fmt;
+use std::time::Duration;
+
+use model::request::Method;
+use model::time::Timestamp;
+
+use super::raw;
+use super::service::{Quantiles, Service};
+use super::{
+    Arrivals, Bursts, Checks, Clients, Diurnal, Fault, FaultKind, OnFull, ProbesSee, Proxies, Scenario, Server,
+    Traffic, Truth,
+};
+use crate::recorded;
+
+/// Why a text is no scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// Where: a key, or line and column.
+    pub place: String,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place.is_empty() { f.write_str(&self.what) } else { write!(f, "{}: {}", self.place, self.what) }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Reads a scenario. `open` gives the text of a file that it names, or says why there is none.
+pub fn read(text: &str, open: &dyn Fn(&str) -> Result<String, String>) -> Result<Scenario, ScenarioError> {
+    let file: raw::File = serde_saphyr::from_str(text).map_err(|error| wrong("", error.to_string()))?;
+    if file.version != 1 {
+        return Err(wrong("version", "1 is the only one"));
+    }
+    let destinations = destinations(&file.destinations)?;
+    let end = Timestamp::ZERO + file.duration.0;
+    let proxies = proxies(&file.proxies)?;
+    let scenario = Scenario {
+        title: file.title,
+        duration: positive("duration", file.duration.0)?,
+        warm_up: file.warm_up.map_or(Duration::ZERO, |span| span.0),
+        proxies,
+        checks: match file.checks {
+            Some(checks) => Some(Checks {
+                interval: positive("checks.interval", checks.interval.0)?,
+                timeout: positive("checks.timeout", checks.timeout.0)?,
+            }),
+            None => None,
+        },
+        connect: positive("timeouts.connect", file.timeouts.connect.map_or(Duration::from_secs(1), |span| span.0))?,
+        response: positive("timeouts.response", file.timeouts.response.map_or(Duration::from_secs(60), |s| s.0))?,
+        attempts: at_least_one("retry.attempts", file.retry.attempts.unwrap_or(3))?,
+        total: file.total.map(|span| positive("total", span.0)).transpose()?,
+        traffic: each("traffic", &file.traffic, |place, entry| traffic(place, entry, open))?,
+        faults: each("faults", &file.faults, |place, entry| {
+            fault(place, entry, &Ground { destinations: &destinations, proxies: proxies.count, end })
+        })?,
+        destinations,
+    };
+    if scenario.warm_up >= scenario.duration {
+        return Err(wrong("warm_up", "it ends before `duration`"));
+    }
+    if scenario.traffic.is_empty() {
+        return Err(wrong("traffic", "there is none"));
+    }
+    Ok(scenario)
+}
+
+fn proxies(raw: &raw::Proxies) -> Result<Proxies, ScenarioError> {
+    let (count, workers) = (raw.count.unwrap_or(1), raw.workers.unwrap_or(1));
+    if !(1..=MOST_PROXIES).contains(&count) || !(1..=MOST_PROXIES).contains(&workers) {
+        return Err(wrong("proxies", format!("count and workers lie between 1 and {MOST_PROXIES}")));
+    }
+    Ok(Proxies {
+        count,
+        workers,
+        tick: positive("proxies.tick", raw.tick.map_or(Duration::from_millis(100), |span| span.0))?,
+        publish: raw.publish.map_or(Duration::from_millis(1), |span| span.0),
+        round_trip: raw.round_trip.map_or(Duration::from_micros(500), |span| span.0),
+    })
+}
+
+fn destinations(entries: &[raw::Destinations]) -> Result<Vec<Server>, ScenarioError> {
+    let mut servers: Vec<Server> = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let place = format!("destinations[{number}]");
+        let service = service(&place, &entry.service)?;
+        let on_full = match &entry.on_full {
+            None => OnFull::Refuse,
+            Some(raw::OnFull::Word(word)) if word == "refuse" => OnFull::Refuse,
+            Some(raw::OnFull::Word(_)) => {
+                return Err(wrong(&format!("{place}.on_full"), "it is `refuse` or {status: 503, retry_after: 1s}"));
+            }
+            Some(raw::OnFull::Answer(answer)) => {
+                OnFull::Status { status: answer.status, retry_after: answer.retry_after.is_some() }
+            }
+        };
+        for id in &entry.ids {
+            if servers.iter().any(|server| server.id == *id) {
+                return Err(wrong(&place, format!("{id} is there twice")));
+            }
+            let is_word = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+            if !is_word {
+                return Err(wrong(&place, format!("{id:?}: names are letters, digits, - and _")));
+            }
+            servers.push(Server {
+                id: id.clone(),
+                service: service.clone(),
+                concurrency: at_least_one(&format!("{place}.concurrency"), entry.concurrency.unwrap_or(64))?,
+                backlog: entry.backlog.unwrap_or(256),
+                on_full,
+                weight: entry.weight.unwrap_or(1),
+            });
+        }
+    }
+    if !(1..=MOST_DESTINATIONS).contains(&servers.len()) {
+        return Err(wrong("destinations", format!("there are between 1 and {MOST_DESTINATIONS}")));
+    }
+    Ok(servers)
+}
+
+fn service(place: &str, raw: &raw::ServiceTime) -> Result<Service, ScenarioError> {
+    let place = format!("{place}.service");
+    let points = [(0.5, raw.p50), (0.9, raw.p90), (0.99, raw.p99), (0.999, raw.p999)];
+    let pairs: Vec<(f64, Duration)> = points.iter().filter_map(|(share, span)| Some((*share, (*span)?.0))).collect();
+    match (raw.exponential, raw.constant, raw.p50) {
+        (Some(mean), None, None) if pairs.is_empty() => Ok(Service::Exponential(positive(&place, mean.0)?)),
+        (None, Some(span), None) if pairs.is_empty() => Ok(Service::Constant(positive(&place, span.0)?)),
+        (None, None, Some(_)) => Quantiles::new(&pairs)
+            .map(Service::Quantiles)
+            .ok_or_else(|| wrong(&place, "quantiles rise from p50 to p999, and none is zero")),
+        _ => Err(wrong(&place, "it has p50 (and p90, p99, p999), or exponential, or constant")),
+    }
+}
+
+fn traffic(
+    place: &str,
+    raw: &raw::Traffic,
+    open: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Traffic, ScenarioError> {
+    let poisson = [("rate", raw.rate.is_some()), ("bursts", raw.bursts.is_some()), ("diurnal", raw.diurnal.is_some())];
+    let closed = [
+        ("clients", raw.clients.is_some()),
+        ("think", raw.think.is_some()),
+        ("again", raw.again.is_some()),
+        ("pause", raw.pause.is_some()),
+        ("away", raw.away.is_some()),
+    ];
+    let log = [("file", raw.file.is_some())];
+    let foreign: Vec<(&str, bool)> = match raw.arrivals.as_str() {
+        "poisson" => closed.into_iter().chain(log).collect(),
+        "closed" => poisson.into_iter().chain(log).collect(),
+        "log" => poisson.into_iter().chain(closed).collect(),
+        _ => return Err(wrong(&format!("{place}.arrivals"), "it is poisson, closed or log")),
+    };
+    if let Some((key, _)) = foreign.iter().find(|(_, is_there)| *is_there) {
+        return Err(wrong(&format!("{place}.{key}"), format!("arrivals: {} have no such key", raw.arrivals)));
+    }
+    let needed = |key: &str| wrong(&format!("{place}.{key}"), format!("arrivals: {} need it", raw.arrivals));
+    let arrivals = match raw.arrivals.as_str() {
+        "poisson" => Arrivals::Poisson {
+            rate: raw.rate.ok_or_else(|| needed("rate"))?.0,
+            bursts: raw.bursts.as_ref().map(|bursts| bursts_of(place, bursts)).transpose()?,
+            diurnal: raw.diurnal.as_ref().map(|diurnal| diurnal_of(place, diurnal)).transpose()?,
+        },
+        "closed" => Arrivals::Closed(Clients {
+            count: raw.clients.filter(|count| (1..=MOST_CLIENTS).contains(count)).ok_or_else(|| needed("clients"))?,
+            think: positive(&format!("{place}.think"), raw.think.ok_or_else(|| needed("think"))?.0)?,
+            again: raw.again.unwrap_or(0),
+            pause: positive(&format!("{place}.pause"), raw.pause.map_or(Duration::from_secs(1), |span| span.0))?,
+            away: raw.away.map_or(Duration::ZERO, |span| span.0),
+        }),
+        _ => {
+            let name = raw.file.as_ref().ok_or_else(|| needed("file"))?;
+            let text = open(name).map_err(|why| wrong(&format!("{place}.file"), format!("{name}: {why}")))?;
+            let requests = recorded::read(&text).map_err(|why| wrong(&format!("{place}.file"), why))?;
+            Arrivals::Recorded(requests)
+        }
+    };
+    Ok(Traffic {
+        arrivals,
+        methods: methods(place, raw)?,
+        patience: positive(&format!("{place}.patience"), raw.patience.map_or(Duration::from_secs(30), |s| s.0))?,
+    })
+}
+
+fn bursts_of(place: &str, raw: &raw::Bursts) -> Result<Bursts, ScenarioError> {
+    if raw.lasts.0 >= raw.every.0 || raw.factor < 1.0 {
+        return Err(wrong(&format!("{place}.bursts"), "`lasts` is less than `every`, and `factor` 1 or more"));
+    }
+    Ok(Bursts { every: raw.every.0, lasts: raw.lasts.0, factor: raw.factor })
+}
+
+fn diurnal_of(place: &str, raw: &raw::Diurnal) -> Result<Diurnal, ScenarioError> {
+    let place = format!("{place}.diurnal");
+    Ok(Diurnal { period: positive(&place, raw.period.0)?, low: share(&place, Some(raw.low))? })
+}
+
+fn methods(place: &str, raw: &raw::Traffic) -> Result<Vec<(Method, f64)>, ScenarioError> {
+    if raw.methods.is_empty() {
+        return Ok(vec![(Method::Get, 1.0)]);
+    }
+    let sum: f64 = raw.methods.values().sum();
+    if raw.methods.values().any(|share| *share <= 0.0) || (sum - 1.0).abs() > 1e-6 {
+        return Err(wrong(&format!("{place}.methods"), "shares are above 0 and their sum is 1"));
+    }
+    let mut upper = 0.0;
+    let ends = raw.methods.iter().map(|(name, share)| {
+        upper += share;
+        (Method::from_bytes(name.as_bytes()), upper)
+    });
+    Ok(ends.collect())
+}
+
+/// What a fault is placed on.
+struct Ground<'a> {
+    destinations: &'a [Server],
+    proxies: u32,
+    end: Timestamp,
+}
+
+fn fault(place: &str, raw: &raw::Fault, ground: &Ground<'_>) -> Result<Fault, ScenarioError> {
+    let kind = kind(place, raw)?;
+    let mut on = Vec::new();
+    for id in &raw.on {
+        let found = ground.destinations.iter().position(|server| server.id == *id);
+        on.push(found.ok_or_else(|| wrong(&format!("{place}.on"), format!("there is no destination {id}")))?);
+    }
+    if on.is_empty() != matches!(kind, FaultKind::ClientErrors { .. }) {
+        return Err(wrong(&format!("{place}.on"), "client_errors have none, all others need it"));
+    }
+    if raw.proxies.as_ref().is_some_and(|list| list.iter().any(|proxy| *proxy >= ground.proxies)) {
+        return Err(wrong(&format!("{place}.proxies"), "proxies are counted from 0"));
+    }
+    let (probes, truth) = usual(kind);
+    Ok(Fault {
+        kind,
+        on,
+        proxies: raw.proxies.clone(),
+        windows: windows(place, raw, kind, ground.end)?,
+        probes: match raw.probes.as_deref() {
+            None => probes,
+            Some("pass") => ProbesSee::Pass,
+            Some("fail") => ProbesSee::Fail,
+            Some(_) => return Err(wrong(&format!("{place}.probes"), "it is pass or fail")),
+        },
+        truth: match raw.truth.as_deref() {
+            None => truth,
+            Some("healthy") => Truth::Healthy,
+            Some("sick") => Truth::Sick,
+            Some(_) => return Err(wrong(&format!("{place}.truth"), "it is healthy or sick")),
+        },
+    })
+}
+
+fn kind(place: &str, raw: &raw::Fault) -> Result<FaultKind, ScenarioError> {
+    let (takes_factor, takes_share, takes_status, takes_retry_after) = match raw.kind.as_str() {
+        "crash" | "refuse" | "blackhole" | "hang" | "pause" => (false, false, false, false),
+        "slow" | "cold" | "capacity" => (true, false, false, false),
+        "resets" | "cuts" => (false, true, false, false),
+        "errors" => (false, true, true, true),
+        "client_errors" => (false, true, true, false),
+        _ => {
+            let known =
+                "crash, refuse, blackhole, hang, pause, slow, cold, capacity, errors, resets, cuts, client_errors";
+            return Err(wrong(&format!("{place}.kind"), format!("it is one of {known}")));
+        }
+    };
+    let keys = [
+        ("factor", raw.factor.is_some(), takes_factor),
+        ("share", raw.share.is_some(), takes_share),
+        ("status", raw.status.is_some(), takes_status),
+        ("retry_after", raw.retry_after.is_some(), takes_retry_after),
+    ];
+    if let Some((key, ..)) = keys.iter().find(|(_, is_there, is_taken)| *is_there && !is_taken) {
+        return Err(wrong(&format!("{place}.{key}"), format!("kind: {} has no such key", raw.kind)));
+    }
+    let factor = || match raw.factor {
+        Some(factor) if factor > 0.0 && factor.is_finite() => Ok(factor),
+        _ => Err(wrong(&format!("{place}.factor"), "it is needed, and above 0")),
+    };
+    let status = || match raw.status {
+        Some(status) if (200..600).contains(&status) => Ok(status),
+        _ => Err(wrong(&format!("{place}.status"), "it is needed, from 200 to 599")),
+    };
+    Ok(match raw.kind.as_str() {
+        "crash" => FaultKind::Crash,
+        "refuse" => FaultKind::Refuse,
+        "blackhole" => FaultKind::Blackhole,
+        "hang" => FaultKind::Hang,
+        "pause" => FaultKind::Pause,
+        "slow" => FaultKind::Slow(factor()?),
+        "cold" => FaultKind::Cold(factor()?),
+        "capacity" => FaultKind::Capacity(factor()?),
+        "errors" => FaultKind::Errors {
+            share: share(place, raw.share)?,
+            status: status()?,
+            retry_after: raw.retry_after.is_some(),
+        },
+        "resets" => FaultKind::Resets(share(place, raw.share)?),
+        "cuts" => FaultKind::Cuts(share(place, raw.share)?),
+        _ => FaultKind::ClientErrors { share: share(place, raw.share)?, status: status()? },
+    })
+}
+
+/// What probes see of a fault, and the truth, where the scenario says nothing.
+fn usual(kind: FaultKind) -> (ProbesSee, Truth) {
+    match kind {
+        FaultKind::Crash | FaultKind::Refuse | FaultKind::Blackhole | FaultKind::Hang | FaultKind::Slow(_) => {
+            (ProbesSee::Same, Truth::Sick)
+        }
+        FaultKind::Pause | FaultKind::Cold(_) => (ProbesSee::Same, Truth::Healthy),
+        FaultKind::Capacity(_) => (ProbesSee::Same, Truth::Sick),
+        FaultKind::Errors { .. } | FaultKind::Resets(_) | FaultKind::Cuts(_) => (ProbesSee::Pass, Truth::Sick),
+        FaultKind::ClientErrors { .. } => (ProbesSee::Pass, Truth::Healthy),
+    }
+}
+
+fn windows(
+    place: &str,
+    raw: &raw::Fault,
+    kind: FaultKind,
+    end: Timestamp,
+) -> Result<Vec<(Timestamp, Timestamp)>, ScenarioError> {
+    let from = Timestamp::ZERO + raw.at.0;
+    let Some(lasts) = raw.lasts.map(|span| span.0) else {
+        let has_end = matches!(kind, FaultKind::Pause | FaultKind::Cold(_)) || raw.every.is_some();
+        return if has_end {
+            Err(wrong(&format!("{place}.lasts"), "it is needed here"))
+        } else {
+            Ok(vec![(from, Timestamp::MAX)])
+        };
+    };
+    let lasts = positive(&format!("{place}.lasts"), lasts)?;
+    let Some(every) = raw.every.map(|span| span.0) else {
+        return Ok(vec![(from, from + lasts)]);
+    };
+    if every <= lasts {
+        return Err(wrong(&format!("{place}.every"), "it is longer than `lasts`"));
+    }
+    let until = raw.until.map_or(end, |span| Timestamp::ZERO + span.0).min(end);
+    let starts = std::iter::successors(Some(from), |at| Some(*at + every)).take_while(|at| *at < until);
+    let windows: Vec<_> = starts.take(MOST_WINDOWS).map(|at| (at, at + lasts)).collect();
+    if windows.len() == MOST_WINDOWS {
+        return Err(wrong(&format!("{place}.every"), format!("it comes more than {MOST_WINDOWS} times")));
+    }
+    Ok(windows)
+}
+
+fn share(place: &str, share: Option<f64>) -> Result<f64, ScenarioError> {
+    match share {
+        Some(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(wrong(place, "a share is needed, from 0 to 1")),
+    }
+}
+
+fn positive(place: &str, span: Duration) -> Result<Duration, ScenarioError> {
+    if span.is_zero() { Err(wrong(place, "it is longer than nothing")) } else { Ok(span) }
+}
+
+fn at_least_one<N: PartialOrd + From<u8>>(place: &str, number: N) -> Result<N, ScenarioError> {
+    if number < N::from(1) { Err(wrong(place, "it is 1 or more")) } else { Ok(number) }
+}
+
+fn each<R, T>(
+    key: &str,
+    entries: &[R],
+    mut read: impl FnMut(&str, &R) -> Result<T, ScenarioError>,
+) -> Result<Vec<T>, ScenarioError> {
+    entries.iter().enumerate().map(|(number, entry)| read(&format!("{key}[{number}]"), entry)).collect()
+}
+
+fn wrong(place: &str, what: impl Into<String>) -> ScenarioError {
+    ScenarioError { place: place.to_owned(), what: what.into() }
+}
+
+const MOST_PROXIES: u32 = 256;
+const MOST_DESTINATIONS: usize = 1000;
+const MOST_CLIENTS: u32 = 1_000_000;
+const MOST_WINDOWS: usize = 100_000;

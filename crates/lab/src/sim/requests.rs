@@ -1,0 +1,328 @@
+//! Requests: from their arrival through the exchange's steps to their fate.
+//!
+//! What the driver of the proxy does with bytes is done here with times: the very same inputs go into the exchange.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use exchange::snapshot::Needs;
+use exchange::{Attempt, Connection, Exchange, Input, Replay, Step};
+use model::address::Scheme;
+use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::random::Random;
+use model::request::{BodyFacts, NoFields, RequestFacts};
+
+use super::deadlines::Mark;
+use super::destination::{Arrival, Job, Reply, Who};
+use super::flight::{Flight, Running, broken, name_of};
+use super::sharing::Sharing;
+use super::source::Request;
+use super::world::{IN_ALL, PATIENCE, TO_CONNECT, TO_RESPONSE, World};
+use crate::chance::Draw;
+use crate::meter::Fate;
+use crate::scenario::OnFull;
+
+impl World<'_> {
+    /// A request comes.
+    pub(super) fn request(&mut self, source: u32, request: Request) {
+        let mut entrance = self.chance.stream(Draw::Entrance, request.number, 0);
+        let proxy = entrance.below(self.proxies.len());
+        let worker = entrance.below(self.scenario.proxies.workers as usize);
+        let bad = self.bad(request.number);
+        let facts = RequestFacts {
+            method: request.method,
+            method_name: name_of(request.method),
+            scheme: Scheme::Http,
+            host: "lab",
+            port: 80,
+            path: "/",
+            query: None,
+            fields: &NoFields,
+            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            body: BodyFacts::None,
+            is_upgrade: false,
+        };
+        let pick = self.chance.stream(Draw::Pick, request.number, 0).bits();
+        let Some(thread) = self.proxies.get_mut(proxy).and_then(|one| one.workers.get_mut(worker)) else { return };
+        thread.exchange.random = Random::new(pick);
+        let snapshot = thread.board.snapshot();
+        let sharing = Sharing::new(&thread.board, self.now);
+        let (exchange, step) = Exchange::begin(self.now, &facts, &snapshot, &mut thread.exchange, &sharing);
+        let gate = sharing.settle(None, None, Needs::Nothing, None);
+        let has_deadline = exchange.deadline().is_some();
+        let serial = self.flights.next_serial();
+        let place = self.flights.put(Flight {
+            exchange,
+            snapshot,
+            proxy: proxy as u32,
+            worker: worker as u32,
+            source,
+            request,
+            bad,
+            began: self.now,
+            lag: std::time::Duration::ZERO,
+            tries: 0,
+            running: None,
+            held: None,
+            gate,
+            serial,
+        });
+        let patience = self.sources.get(source as usize).map(|source| source.patience());
+        if let Some(patience) = patience {
+            self.set_deadline(PATIENCE + source as usize, patience, place, serial);
+        }
+        if has_deadline && let Some(total) = self.scenario.total {
+            self.set_deadline(IN_ALL, total, place, serial);
+        }
+        self.carry(place, step);
+    }
+
+    /// A destination has replied to an attempt.
+    pub(super) fn replied(&mut self, place: u32, serial: u32, destination: u32, reply: Reply) {
+        if !self.flights.is_running(place, serial) {
+            return;
+        }
+        let Some(flight) = self.flights.at(place) else { return };
+        let is_lost = (self.destinations.get(destination as usize))
+            .is_some_and(|one| one.is_cut_off(self.scenario, flight.proxy));
+        if is_lost {
+            return;
+        }
+        flight.lag += self.scenario.proxies.round_trip;
+        let (status, retry_after, cut) = match reply {
+            Reply::Response { status, retry_after } => (status, retry_after, None),
+            Reply::Cut => (200, false, Some(FailureKind::BodyCut)),
+            Reply::Reset => return self.reset(place, serial),
+        };
+        self.answered(place, status, retry_after, cut);
+    }
+
+    /// An attempt's connection breaks before a response.
+    pub(super) fn reset(&mut self, place: u32, serial: u32) {
+        if !self.flights.is_running(place, serial) {
+            return;
+        }
+        let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
+            .is_some_and(|running| running.is_reused);
+        self.failed(place, broken(is_reused), FailureKind::Reset);
+    }
+
+    /// The first of a kind of deadlines may be over.
+    pub(super) fn deadline(&mut self, kind: usize) {
+        let now = self.now;
+        loop {
+            let Some(deadlines) = self.deadlines.get_mut(kind) else { return };
+            let flights = &self.flights;
+            let stands = |mark: Mark| match kind {
+                TO_RESPONSE | TO_CONNECT => flights.is_running(mark.flight, mark.serial),
+                _ => flights.is_there(mark.flight, mark.serial),
+            };
+            let Some(mark) = deadlines.take(now, stands) else {
+                if let Some(at) = deadlines.rest() {
+                    self.queue.plan(at, super::event::Event::Deadline(kind as u32));
+                }
+                return;
+            };
+            match kind {
+                TO_RESPONSE => self.failed(mark.flight, Progress::Sent, FailureKind::HeadTimeout),
+                TO_CONNECT => self.failed(mark.flight, Progress::NotSent, FailureKind::ConnectTimeout),
+                IN_ALL => {
+                    let step = self.tell(mark.flight, Input::DeadlineReached);
+                    self.carry(mark.flight, step);
+                }
+                _ => {
+                    self.tell(mark.flight, Input::ClientGone);
+                    self.finish(mark.flight, Fate::GaveUp);
+                }
+            }
+        }
+    }
+
+    fn bad(&self, number: u64) -> Option<u16> {
+        if self.bad_requests.is_empty() {
+            return None;
+        }
+        let draw = self.chance.unit(Draw::BadRequest, number, 0);
+        let mut upper = 0.0;
+        self.bad_requests.iter().find_map(|(_, share, status)| {
+            upper += share;
+            (draw < upper).then_some(*status)
+        })
+    }
+
+    /// Does what the exchange wants, until something has to be waited for.
+    fn carry(&mut self, place: u32, mut step: Step) {
+        // An exchange has a bounded number of attempts; each ends once.
+        loop {
+            match step {
+                Step::Connect(attempt) | Step::HoldThenConnect(attempt) => match self.connect(place, attempt) {
+                    Met::Waiting => return,
+                    Met::Failed(progress, failure) => step = self.tell(place, ended(progress, failure, false)),
+                    Met::Answered(status, retry_after) => return self.answered(place, status, retry_after, None),
+                },
+                Step::Gather => step = self.tell(place, Input::Gathered),
+                Step::Answer(answer) => return self.finish(place, Fate::Status(answer.status)),
+                Step::AnswerHeld => {
+                    let held = self.flights.at(place).and_then(|flight| flight.held);
+                    return self.finish(place, Fate::Status(held.unwrap_or(502)));
+                }
+                Step::Forward | Step::Done => return,
+            }
+        }
+    }
+
+    /// An attempt fails before its response.
+    fn failed(&mut self, place: u32, progress: Progress, failure: FailureKind) {
+        let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
+            .is_some_and(|running| running.is_reused);
+        let step = self.tell(place, ended(progress, failure, is_reused));
+        self.carry(place, step);
+    }
+
+    /// The head of a response is there, and with it the rest, whole or not.
+    fn answered(&mut self, place: u32, status: u16, retry_after: bool, cut: Option<FailureKind>) {
+        if let Some(flight) = self.flights.at(place) {
+            flight.held = Some(flight.held.filter(|_| status >= 500).unwrap_or(status));
+        }
+        let step = self.tell(place, Input::ResponseHead { status, retry_after, body_replayable: Replay::Possible });
+        if step != Step::Forward {
+            return self.carry(place, step);
+        }
+        let end = AttemptEnd {
+            progress: Progress::Forwarded,
+            failure: cut,
+            status: Some(status),
+            retry_after,
+            response_bytes_seen: true,
+            client_gone: false,
+            reused: false,
+        };
+        self.tell(place, Input::ResponseEnded { end });
+        let fate = match (cut, status) {
+            (Some(_), _) => Fate::Cut,
+            (None, 429 | 500..) => Fate::Status(status),
+            (None, _) => Fate::Served,
+        };
+        self.finish(place, fate);
+    }
+
+    /// Starts an attempt.
+    fn connect(&mut self, place: u32, attempt: Attempt) -> Met {
+        let now = self.now;
+        let index = attempt.destination.index();
+        let serial = self.flights.next_serial();
+        let round_trip = self.scenario.proxies.round_trip;
+        let Some(flight) = self.flights.at(place) else { return Met::Waiting };
+        let Some(destination) = self.destinations.get_mut(index) else { return Met::Waiting };
+        let proxy = flight.proxy;
+        let Some(worker) =
+            self.proxies.get_mut(proxy as usize).and_then(|one| one.workers.get_mut(flight.worker as usize))
+        else {
+            return Met::Waiting;
+        };
+        let is_reused = attempt.connection == Connection::Any
+            && worker.pools.get_mut(index).is_some_and(|pool| pool.take(now, destination.connections));
+        let slot = (flight.snapshot.clusters.get(attempt.cluster.index()))
+            .and_then(|cluster| cluster.destinations.get(index))
+            .map(|destination| destination.slot);
+        let Some(slot) = slot else { return Met::Waiting };
+        let in_flight = worker.board.start(slot);
+        flight.tries += 1;
+        flight.lag += if is_reused { std::time::Duration::ZERO } else { round_trip };
+        flight.running = Some(Running { attempt, serial, is_reused, in_flight });
+        let stream = u64::from(flight.tries) << 32 | index as u64;
+        let mut luck = self.chance.stream(Draw::Fault, flight.request.number, stream);
+        let service = self.chance.unit(Draw::Service, flight.request.number, stream);
+        let job = Job::new(Who::Attempt { flight: place, serial }, service, luck.unit(), flight.bad);
+        match destination.arrive(self.scenario, now, proxy, !is_reused, job) {
+            Arrival::Refused => return Met::Failed(Progress::NotSent, FailureKind::Refused),
+            Arrival::Full(OnFull::Refuse) => return Met::Failed(Progress::NotSent, FailureKind::Refused),
+            Arrival::Full(OnFull::Status { status, retry_after }) => {
+                flight.lag += round_trip;
+                return Met::Answered(status, retry_after);
+            }
+            Arrival::NoWay => {
+                self.set_deadline(TO_CONNECT, self.scenario.connect, place, serial);
+                return Met::Waiting;
+            }
+            Arrival::Swallowed | Arrival::Waits => {}
+            Arrival::Served(planned) => self.plan_completion(index as u32, planned),
+        }
+        self.set_deadline(TO_RESPONSE, self.scenario.response, place, serial);
+        Met::Waiting
+    }
+
+    /// Tells the exchange, and the board what it reports.
+    fn tell(&mut self, place: u32, input: Input) -> Step {
+        let now = self.now;
+        let Some(flight) = self.flights.at(place) else { return Step::Done };
+        let proxy = flight.proxy;
+        let Some(one) = self.proxies.get_mut(proxy as usize) else { return Step::Done };
+        let Some(thread) = one.workers.get_mut(flight.worker as usize) else { return Step::Done };
+        let sharing = Sharing::new(&thread.board, now);
+        let step = flight.exchange.handle(now, input, &flight.snapshot, &mut thread.exchange, &sharing);
+        let report = flight.exchange.report();
+        let cluster = report.as_ref().and_then(|report| flight.snapshot.clusters.get(report.cluster.index()));
+        let slot = (report.as_ref().zip(cluster))
+            .and_then(|(report, cluster)| cluster.destinations.get(report.destination.index()))
+            .map(|destination| destination.slot);
+        let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
+        if let (Input::ResponseHead { .. }, Some(running)) = (&input, &flight.running) {
+            thread.board.progressed(running.in_flight.slot(), now);
+        }
+        flight.gate = sharing.settle(report.as_ref(), slot, needs, flight.gate.take());
+        let Some(report) = report else { return step };
+        let index = report.destination.index();
+        if let Some(running) = flight.running.take() {
+            drop(running.in_flight);
+            let is_whole = report.outcome.failure.is_none() || report.outcome.failure == Some(FailureKind::Status);
+            if is_whole
+                && let Some(pool) = thread.pools.get_mut(index)
+                && let Some(destination) = self.destinations.get(index)
+            {
+                pool.put(now, destination.connections);
+            }
+        }
+        if let Some(model) = &mut one.model {
+            model.on_outcome(now, index, &report.outcome);
+            self.after_model(proxy);
+        }
+        self.wake(proxy);
+        step
+    }
+
+    fn finish(&mut self, place: u32, fate: Fate) {
+        let now = self.now;
+        let Some(flight) = self.flights.take(place) else { return };
+        let took = now.since(flight.began) + flight.lag;
+        self.meter.ended(flight.began, took, fate, flight.tries, flight.bad.is_some());
+        if let Some(client) = flight.request.client
+            && let Some(source) = self.sources.get_mut(flight.source as usize)
+        {
+            let at = source.answered(client, now, fate == Fate::Served);
+            self.queue.plan(at, super::event::Event::Ask { source: flight.source, client });
+        }
+    }
+}
+
+/// What an attempt meets at once.
+enum Met {
+    /// Nothing yet.
+    Waiting,
+    /// It fails.
+    Failed(Progress, FailureKind),
+    /// An answer.
+    Answered(u16, bool),
+}
+
+fn ended(progress: Progress, failure: FailureKind, is_reused: bool) -> Input {
+    let end = AttemptEnd {
+        progress,
+        failure: Some(failure),
+        status: None,
+        retry_after: false,
+        response_bytes_seen: false,
+        client_gone: false,
+        reused: is_reused,
+    };
+    Input::AttemptEnded { end, body_replayable: Replay::Possible }
+}

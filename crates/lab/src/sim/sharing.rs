@@ -1,0 +1,95 @@
+//! What an exchange shares with others of its proxy: the same board as in production, without limits per client.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use board::{Ended, GateGuard, Trend};
+use exchange::limit::{ClientKey, Pace, Rule};
+use exchange::snapshot::{Needs, Snapshot};
+use exchange::step::{Cost, Shared};
+use exchange::{Admission, Report};
+use model::id::Slot;
+use model::outcome::OutcomeClass;
+use model::time::Timestamp;
+
+/// One call's access to the board.
+pub struct Sharing<'a> {
+    board: &'a board::Worker<Snapshot>,
+    now: Timestamp,
+    /// The gate that the attempt which begins with this call holds.
+    gate: RefCell<Option<GateGuard>>,
+}
+
+impl<'a> Sharing<'a> {
+    /// For a call at `now`.
+    pub fn new(board: &'a board::Worker<Snapshot>, now: Timestamp) -> Self {
+        Self { board, now, gate: RefCell::new(None) }
+    }
+
+    /// Puts an ended attempt into the board, as the proxy does, and gives the gate that is held from here on.
+    pub fn settle(
+        self,
+        report: Option<&Report>,
+        slot: Option<Slot>,
+        needs: Needs,
+        held: Option<GateGuard>,
+    ) -> Option<GateGuard> {
+        let new = self.gate.into_inner();
+        let Some(report) = report else { return new.or(held) };
+        let kept = match (report.admission, report.outcome.class) {
+            (Admission::Gate, OutcomeClass::Neutral) => None,
+            (Admission::Gate, _) => {
+                if let Some(gate) = held {
+                    gate.keep();
+                }
+                None
+            }
+            (Admission::Open, _) => held,
+        };
+        if let Some(slot) = slot {
+            let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
+            match needs {
+                Needs::Nothing | Needs::Failures if is_quiet => self.board.count(slot, report.outcome.class),
+                Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
+                    let ended = Ended { picked_at: report.picked_at, ended_at: self.now, outcome: report.outcome };
+                    self.board.report(slot, ended);
+                }
+            }
+        }
+        new.or(kept)
+    }
+}
+
+impl Shared for Sharing<'_> {
+    fn in_flight(&self, slot: Slot) -> u32 {
+        self.board.in_flight(slot)
+    }
+
+    fn withdraw(&self, budget: u32, cost: Cost) -> bool {
+        self.board.board().withdraw(budget, cost.0)
+    }
+
+    fn claim(&self, slot: Slot) -> bool {
+        let guard = self.board.claim_gate(slot, self.now, GATE_LEASE);
+        let is_claimed = guard.is_some();
+        if is_claimed {
+            self.gate.replace(guard);
+        }
+        is_claimed
+    }
+
+    fn is_failing(&self, slot: Slot) -> bool {
+        self.board.board().trend(slot) == Trend::Failing
+    }
+
+    fn take(&self, _: Rule, _: ClientKey, _: Pace) -> Result<(), Duration> {
+        Ok(())
+    }
+
+    fn enter(&self, _: Rule, _: ClientKey, _: u32) -> bool {
+        true
+    }
+}
+
+/// As in the proxy: a trial request that takes longer than this no longer keeps others out.
+const GATE_LEASE: Duration = Duration::from_secs(60);
