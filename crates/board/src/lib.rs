@@ -26,6 +26,7 @@
 mod budget;
 mod cell;
 mod event;
+pub mod first_byte;
 mod gate;
 mod reader;
 mod record;
@@ -109,6 +110,17 @@ impl<S> Board<S> {
     /// before and after.
     pub fn in_flight(&self, slot: Slot) -> u32 {
         self.shared.in_flight(slot)
+    }
+
+    /// Those of them that wait for their response head.
+    pub fn waiting(&self, slot: Slot) -> u32 {
+        self.shared.waiting(slot)
+    }
+
+    /// Response heads since the start by their time to first byte, all workers together; see [`first_byte`]. Wraps around:
+    /// compare by difference.
+    pub fn first_bytes(&self, slot: Slot) -> [u32; first_byte::BUCKETS] {
+        self.shared.first_bytes(slot)
     }
 
     /// Attempts that ended at a destination with this class since the start, all workers together.

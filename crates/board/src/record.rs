@@ -4,25 +4,51 @@ use crossbeam_utils::CachePadded;
 use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
+use crate::first_byte::BUCKETS;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Written by its worker alone, read by all. On lines of its own, so that a neighbour's reader does not slow it down.
 #[derive(Default)]
 pub(crate) struct Record(CachePadded<Fields>);
 
-#[derive(Default)]
 struct Fields {
     in_flight: AtomicU32,
+    /// Those of them that have no response head yet.
+    waiting: AtomicU32,
     last_progress: AtomicU64,
     /// Ended attempts by class.
     counts: [AtomicU64; CLASSES],
     /// Events that found the ring full, by class. A part of `counts`.
     merged: [AtomicU32; CLASSES],
+    /// Response heads by their time to first byte.
+    first_bytes: [AtomicU32; BUCKETS],
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self {
+            in_flight: AtomicU32::default(),
+            waiting: AtomicU32::default(),
+            last_progress: AtomicU64::default(),
+            counts: Default::default(),
+            merged: Default::default(),
+            first_bytes: std::array::from_fn(|_| AtomicU32::default()),
+        }
+    }
 }
 
 impl Record {
     pub(crate) fn in_flight(&self) -> u32 {
         self.0.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn waiting(&self) -> u32 {
+        self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Wraps around: compare by difference.
+    pub(crate) fn first_bytes(&self) -> [u32; BUCKETS] {
+        self.0.first_bytes.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     pub(crate) fn last_progress(&self) -> Timestamp {
@@ -42,10 +68,21 @@ impl Record {
 
     pub(crate) fn enter(&self) {
         self.0.in_flight.store(self.in_flight().wrapping_add(1), Ordering::Relaxed);
+        self.0.waiting.store(self.waiting().wrapping_add(1), Ordering::Relaxed);
     }
 
     pub(crate) fn leave(&self) {
         self.0.in_flight.store(self.in_flight().saturating_sub(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn wait_over(&self) {
+        self.0.waiting.store(self.waiting().saturating_sub(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn first_byte(&self, bucket: usize) {
+        if let Some(count) = self.0.first_bytes.get(bucket) {
+            count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn progress(&self, now: Timestamp) {

@@ -8,6 +8,7 @@ use model::outcome::{OutcomeClass, Trend};
 use model::time::Timestamp;
 
 use crate::budget::Budget;
+use crate::first_byte::BUCKETS;
 use crate::gate::Gate;
 use crate::record::Record;
 use crate::ring::Ring;
@@ -38,6 +39,17 @@ impl Shared {
 
     pub(crate) fn in_flight(&self, slot: Slot) -> u32 {
         self.records(slot).map(Record::in_flight).fold(0, u32::saturating_add)
+    }
+
+    pub(crate) fn waiting(&self, slot: Slot) -> u32 {
+        self.records(slot).map(Record::waiting).fold(0, u32::saturating_add)
+    }
+
+    pub(crate) fn first_bytes(&self, slot: Slot) -> [u32; BUCKETS] {
+        self.records(slot).fold([0; BUCKETS], |mut sums, record| {
+            sums.iter_mut().zip(record.first_bytes()).for_each(|(sum, count)| *sum = sum.wrapping_add(count));
+            sums
+        })
     }
 
     pub(crate) fn count(&self, slot: Slot, class: OutcomeClass) -> u64 {

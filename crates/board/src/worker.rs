@@ -1,5 +1,6 @@
 //! A worker's side of the board: the handle that its thread alone has.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use model::time::Timestamp;
 use crate::Board;
 use crate::cell::{Cached, Current};
 use crate::event::{Ended, Entry};
+use crate::first_byte;
 use crate::gate::{self, GateGuard};
 use crate::shared::{Shared, WorkerState};
 use crate::sync::Ordering;
@@ -49,7 +51,7 @@ impl<S> Worker<S> {
         if let Some(record) = self.owner.record(slot) {
             record.enter();
         }
-        InFlight { owner: Rc::clone(&self.owner), slot }
+        InFlight { owner: Rc::clone(&self.owner), slot, is_waiting: Cell::new(true) }
     }
 
     /// An attempt ended well: a count, no event.
@@ -107,9 +109,21 @@ impl<S> Clone for Worker<S> {
 pub struct InFlight {
     owner: Rc<Owner>,
     slot: Slot,
+    /// Its response head has not come.
+    is_waiting: Cell<bool>,
 }
 
 impl InFlight {
+    /// The response's head came at `now`, `time` after the destination was picked.
+    pub fn answered(&self, now: Timestamp, time: Duration) {
+        let Some(record) = self.owner.record(self.slot) else { return };
+        record.progress(now);
+        if self.is_waiting.replace(false) {
+            record.wait_over();
+            record.first_byte(first_byte::bucket(time));
+        }
+    }
+
     /// The destination's slot.
     pub fn slot(&self) -> Slot {
         self.slot
@@ -120,6 +134,9 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(record) = self.owner.state().and_then(|state| state.records.get(self.slot.0)) {
             record.leave();
+            if self.is_waiting.get() {
+                record.wait_over();
+            }
         }
     }
 }

@@ -9,10 +9,12 @@
 //! Pure: whoever turns the health core (the monitor over real sockets, the policy lab in virtual time) calls this with the
 //! time of its own clock, so both do the very same.
 //!
-//! Read in this order: [`feed`] (board to core), [`publish`] (core to board), [`budgets`], [`gates`].
+//! Read in this order: [`feed`] and [`pulses`] (board to core), [`publish`] (core to board), [`budgets`], [`gates`].
 #![forbid(unsafe_code)]
 
 pub mod feed;
+
+pub mod pulses;
 
 pub mod publish;
 
@@ -24,3 +26,4 @@ pub use budgets::Budgets;
 pub use feed::{Reach, Taken};
 pub use gates::Gates;
 pub use publish::Publisher;
+pub use pulses::Pulses;

@@ -247,6 +247,14 @@ impl Exchange {
         self.report.take()
     }
 
+    /// When the running attempt's destination was picked; `None` when none runs.
+    pub fn picked_at(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Attempting(running) | State::Forwarding(running, _) => Some(running.picked_at),
+            State::Gathering | State::Ended => None,
+        }
+    }
+
     /// When [`Input::DeadlineReached`] is due; `None`: never.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.deadline

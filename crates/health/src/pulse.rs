@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::health::Switch;
 use model::id::Slot;
+use model::passive::{PassiveCheck, PassivePolicy};
 use model::time::Timestamp;
 
 use crate::core::Core;
@@ -13,6 +14,15 @@ use crate::input::Pulse;
 use crate::passive::Around;
 
 impl Core {
+    /// Whose pulses some policy wants to see, in order.
+    pub fn pulse_slots(&self) -> Vec<Slot> {
+        let wanting =
+            self.clusters.iter().filter(|cluster| cluster.config.health_check.passive.as_ref().is_some_and(wants));
+        let mut slots: Vec<Slot> = wanting.flat_map(|cluster| &cluster.destinations).map(|one| one.slot).collect();
+        slots.sort();
+        slots
+    }
+
     /// One drain's pulses, all clusters.
     pub(crate) fn pulses_taken(&mut self, pulses: Vec<Pulse>) {
         let pulses: BTreeMap<Slot, Pulse> = pulses.into_iter().map(|pulse| (pulse.slot, pulse)).collect();
@@ -48,6 +58,19 @@ impl Core {
             }
         }
     }
+}
+
+fn wants(check: &PassiveCheck) -> bool {
+    check.policies.iter().any(|policy| match policy {
+        PassivePolicy::Stall(_) | PassivePolicy::Latency(_) | PassivePolicy::Custom(_) => true,
+        PassivePolicy::TransportFailureRate(_)
+        | PassivePolicy::MaxFails(_)
+        | PassivePolicy::ConsecutiveErrors(_)
+        | PassivePolicy::FailureRate(_)
+        | PassivePolicy::Outlier(_)
+        | PassivePolicy::Burst(_)
+        | PassivePolicy::ConnectFailures(_) => false,
+    })
 }
 
 /// The two that moved last.

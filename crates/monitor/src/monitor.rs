@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ::io::Io;
 use board::{Board, Reader, Trend};
-use bridge::{Budgets, Gates, Publisher, Reach, feed};
+use bridge::{Budgets, Gates, Publisher, Pulses, Reach, feed};
 use exchange::snapshot::Snapshot;
 use health::{Core, Input, Output, Probed, SavedHealth, Ticket};
 use model::config::Config;
@@ -47,6 +47,7 @@ pub struct Monitor<I, R> {
     publisher: Publisher,
     budgets: Budgets,
     gates: Gates,
+    pulses: Pulses,
     quiet: QuietSlots,
     trends: Trends,
     board: Arc<Board<Snapshot>>,
@@ -120,6 +121,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             publisher,
             budgets,
             gates,
+            pulses: Pulses::default(),
             quiet,
             trends: Trends::default(),
             board,
@@ -263,6 +265,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.next_tick = (self.next_tick + TICK).max(now);
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
+        if let Some(pulses) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
+            self.core.handle(now, pulses);
+        }
         self.budgets.advance(&self.board, now);
         self.trends.changes(now).into_iter().for_each(|(slot, trend)| self.board.set_trend(slot, trend));
         for slot in quiet {

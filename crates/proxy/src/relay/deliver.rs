@@ -43,7 +43,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let snapshot = self.snapshot.clone();
         let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return self.client.abort(Abort::Cut) };
-        self.local.board.progressed(side.in_flight().slot(), self.now);
+        let waited = self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at));
+        side.in_flight().answered(self.now, waited);
         let cookies = self.exchange.cookies(&snapshot);
         self.write_head(&cookies);
         let status = self.work.response.status();

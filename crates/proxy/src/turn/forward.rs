@@ -32,7 +32,8 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let snapshot = self.snapshot.clone();
         let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return After::Close };
-        self.local.board.progressed(leg.in_flight.slot(), self.now);
+        let waited = self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at));
+        leg.in_flight.answered(self.now, waited);
         let cookies = self.exchange.cookies(&snapshot);
         if self.work.response.is_interim() {
             return self.switch(leg, cluster, destination, &cookies);
