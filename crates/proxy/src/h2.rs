@@ -3,8 +3,10 @@
 //! ```text
 //!   connection::serve ── preface by prior knowledge, or ALPN ──> h2::connection::serve      one task per connection:
 //!                                                                   │ accepts, counts, ends it
-//!                                                                   └─ spawn ──> stream::serve   one task per stream
-//!                                                                                  └─ relay::serve(side::StreamSide)
+//!                                                                   │ parts: what of it was woken
+//!                                                                   ├─ a seat per stream ──> stream::serve
+//!                                                                   │                          └─ relay::serve(side::StreamSide)
+//!                                                                   └─ outlet: what all of them said leaves together
 //! ```
 //! What a client can make grow, and by what it is bounded:
 //!
@@ -21,12 +23,15 @@
 //! | a connection without streams | `keepalive`; before its first stream `header_timeout` |
 
 pub(crate) mod connection;
+mod outlet;
+mod parts;
 
 mod stream;
 
 mod side;
 
 pub(crate) use connection::{Entrance, serve};
+pub(crate) use stream::Start;
 
 /// Whether a connection that begins with these bytes speaks HTTP/2 by prior knowledge (RFC 9113 3.3, 3.4). The first
 /// line tells; the `h2` crate looks at the rest.

@@ -16,11 +16,13 @@ use upstream::{Connector, Stream};
 
 use crate::buffering::Store;
 use crate::faults::Faults;
+use crate::h2;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::request_id::Ids;
-use crate::seats::Seats;
+use crate::seats::{self, Seats};
 use crate::tally::Tally;
+use crate::timer::Timer;
 use crate::tls::ServerTls;
 use crate::wall::Date;
 
@@ -40,7 +42,11 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) scratch: RefCell<Vec<u8>>,
     #[expect(clippy::vec_box, reason = "a task holds the pointer, and half a kilobyte is not moved twice a request")]
     pub(crate) workspaces: RefCell<Vec<Box<Workspace>>>,
-    pub(crate) seats: Seats<I, R>,
+    pub(crate) seats: Seats<seats::Start<I, R>, seats::End<I>>,
+    /// The same for streams of HTTP/2.
+    pub(crate) stream_seats: Seats<h2::Start<I, R>, Timer<I>>,
+    /// What a connection of HTTP/2 sends is collected in here.
+    pub(crate) outlet: RefCell<Vec<u8>>,
     pub(crate) presence: Presence,
     /// TLS of listeners.
     pub(crate) server_tls: ServerTls,
@@ -113,5 +119,5 @@ pub(crate) fn address_of(peer: SocketAddr) -> std::net::IpAddr {
 
 /// One read takes so much at most: large bodies go in few system calls.
 const SCRATCH: usize = 256 * 1024;
-const IDLE_WORKSPACES: usize = 64;
+const IDLE_WORKSPACES: usize = 256;
 const KEPT_CAPACITY: usize = 16 * 1024;

@@ -6,7 +6,8 @@
 //! ```
 //! An exchange holds some kilobytes of state: the attempt, the response, what is sent and what is not. Were it a part of
 //! the connection's own future, every idle connection would pay for it. So the exchange is a future of its own, in an
-//! allocation of the worker's that the next exchange takes over.
+//! allocation of the worker's that the next exchange takes over. Streams of HTTP/2 sit in seats of their own kind
+//! ([`crate::h2`]).
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -22,11 +23,11 @@ use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::turn::{self, After};
 
-/// The seats of one worker that nobody uses.
-pub(crate) struct Seats<I: Io, R>(RefCell<Vec<Box<dyn Seat<I, R>>>>);
+/// The seats of one worker that nobody uses, for futures that are made of an `A` and end in a `B`.
+pub(crate) struct Seats<A, B>(RefCell<Vec<Box<dyn Seat<A, B>>>>);
 
 /// What an exchange starts with.
-struct Start<I: Io, R> {
+pub(crate) struct Start<I: Io, R> {
     local: Rc<Local<I, R>>,
     client: Box<Client<I>>,
     work: Box<Workspace>,
@@ -34,23 +35,43 @@ struct Start<I: Io, R> {
 }
 
 /// What it leaves.
-struct End<I: Io> {
+pub(crate) struct End<I: Io> {
     client: Box<Client<I>>,
     after: After,
 }
 
 /// One exchange after the other.
-trait Seat<I: Io, R> {
+pub(crate) trait Seat<A, B> {
     /// The next exchange begins; one that has not come to its end is dropped.
-    fn start(&mut self, with: Start<I, R>);
+    fn start(&mut self, with: A);
 
     /// Runs it. Once it has ended, or before there was one, nothing is ever ready.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<End<I>>;
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<B>;
 }
 
-impl<I: Io, R> Default for Seats<I, R> {
+impl<A, B> Default for Seats<A, B> {
     fn default() -> Self {
         Self(RefCell::default())
+    }
+}
+
+impl<A: 'static, B: 'static> Seats<A, B> {
+    /// A seat, used before or new: `make` makes what is to sit there, the same for all of these seats.
+    pub(crate) fn take<F, M>(&self, make: M) -> Box<dyn Seat<A, B>>
+    where
+        F: Future<Output = B> + 'static,
+        M: Fn(A) -> F + 'static,
+    {
+        let used = self.0.borrow_mut().pop();
+        used.unwrap_or_else(|| Box::new(Reused { future: Box::pin(None), make }))
+    }
+
+    /// Gives back a seat whose exchange has ended.
+    pub(crate) fn give_back(&self, seat: Box<dyn Seat<A, B>>) {
+        let mut idle = self.0.borrow_mut();
+        if idle.len() < IDLE {
+            idle.push(seat);
+        }
     }
 }
 
@@ -61,15 +82,10 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     work: Box<Workspace>,
     view: &Rc<View>,
 ) -> (Box<Client<I>>, After) {
-    let Seats(idle) = &local.seats;
-    let used = idle.borrow_mut().pop();
-    let mut seat = used.unwrap_or_else(|| Box::new(Reused { future: Box::pin(None), make: exchange::<I, R> }));
+    let mut seat = local.seats.take(exchange::<I, R>);
     seat.start(Start { local: Rc::clone(local), client, work, view: Rc::clone(view) });
     let End { client, after } = poll_fn(|context| seat.poll(context)).await;
-    let mut idle = idle.borrow_mut();
-    if idle.len() < IDLE {
-        idle.push(seat);
-    }
+    local.seats.give_back(seat);
     (client, after)
 }
 
@@ -86,17 +102,12 @@ struct Reused<F, M> {
     make: M,
 }
 
-impl<I, R, F, M> Seat<I, R> for Reused<F, M>
-where
-    I: Io,
-    F: Future<Output = End<I>>,
-    M: Fn(Start<I, R>) -> F,
-{
-    fn start(&mut self, with: Start<I, R>) {
+impl<A, F: Future, M: Fn(A) -> F> Seat<A, F::Output> for Reused<F, M> {
+    fn start(&mut self, with: A) {
         self.future.set(Some((self.make)(with)));
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<End<I>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<F::Output> {
         let Some(future) = self.future.as_mut().as_pin_mut() else { return Poll::Pending };
         let end = ready!(future.poll(context));
         self.future.set(None);
@@ -105,4 +116,4 @@ where
 }
 
 /// So many are kept for the next ones; what a burst needs beyond goes back to the system.
-const IDLE: usize = 64;
+const IDLE: usize = 256;

@@ -108,6 +108,8 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         scratch: scratch(),
         workspaces: RefCell::default(),
         seats: Seats::default(),
+        stream_seats: Seats::default(),
+        outlet: RefCell::default(),
         presence: Presence::default(),
         server_tls: start.server_tls,
         tally: start.tally,

@@ -7,10 +7,11 @@
 //! ```
 //! After the first GOAWAY streams that were on their way are still served (RFC 9113 6.8), so none is lost.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -20,12 +21,16 @@ use bytes::Bytes;
 use io::Io;
 use model::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::coop::has_budget_remaining;
 use upstream::Resolve;
 
-use super::stream;
+use super::outlet::Outlet;
+use super::parts::{Part, Parts};
+use super::stream::{self, Start};
 use crate::listener::{ListenerCell, View};
 use crate::local::Local;
 use crate::relay::Peer;
+use crate::seats::Seat;
 use crate::timer::Timer;
 
 /// What a connection comes in with.
@@ -43,8 +48,6 @@ pub(super) struct Shared {
     served: Cell<u64>,
     /// Streams that the client gave up.
     cancelled: Cell<u64>,
-    /// The connection's task.
-    waker: RefCell<Option<Waker>>,
 }
 
 /// The entry of a stream among those that are open.
@@ -61,22 +64,37 @@ pub(crate) async fn serve<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin>(
     let view = entrance.listener.view();
     let mut timer = Timer::new(local.io.clone());
     let due = local.io.now() + view.config.limits.header_timeout;
-    let mut handshake = pin!(builder(&view).handshake::<S, Bytes>(wire));
+    let outlet = Outlet::new(wire);
+    let mut handshake = pin!(builder(&view).handshake::<_, Bytes>(outlet.handle()));
     let connection = poll_fn(|context| match handshake.as_mut().poll(context) {
         Poll::Ready(result) => Poll::Ready(result.ok()),
-        Poll::Pending => timer.poll(context, due).map(|()| None),
+        Poll::Pending => match outlet.poll_send(context) {
+            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Ready(Ok(())) | Poll::Pending => timer.poll(context, due).map(|()| None),
+        },
     })
     .await;
     // Whoever does not even get this far gets no answer: there is no version to give it in.
     let Some(connection) = connection else { return };
-    let shared = Rc::new(Shared {
-        entrance,
-        open: Cell::new(0),
-        served: Cell::new(0),
-        cancelled: Cell::new(0),
-        waker: RefCell::new(None),
-    });
-    let mut run = Run { local, connection, shared, timer, phase: Phase::Open, idle_since: None };
+    let shared = Shared { entrance, open: Cell::new(0), served: Cell::new(0), cancelled: Cell::new(0) };
+    let parts = Arc::<Parts>::default();
+    let own = Part::new(&parts, OWN);
+    let mut run = Run {
+        local,
+        connection,
+        outlet,
+        shared: Rc::new(shared),
+        timer,
+        phase: Phase::Open,
+        idle_since: None,
+        waker: Waker::from(Arc::clone(&own)),
+        own,
+        parts,
+        places: Vec::new(),
+        free: Vec::new(),
+        woken: Vec::new(),
+    };
+    run.waker.wake_by_ref();
     poll_fn(|context| run.poll(context, due)).await;
 }
 
@@ -107,38 +125,135 @@ enum Phase {
 
 struct Run<I: Io, R, S> {
     local: Rc<Local<I, R>>,
-    connection: Connection<S, Bytes>,
+    connection: Connection<Outlet<S>, Bytes>,
+    outlet: Outlet<S>,
     shared: Rc<Shared>,
     timer: Timer<I>,
     phase: Phase,
     /// Since when no stream is open.
     idle_since: Option<Timestamp>,
+    parts: Arc<Parts>,
+    /// What the `h2` crate wakes.
+    own: Arc<Part>,
+    waker: Waker,
+    /// Part `n + 1` is the place `n`: as many as there were streams at once.
+    places: Vec<Place<I, R>>,
+    /// Places without a stream.
+    free: Vec<usize>,
+    /// Memory for [`Parts::take`].
+    woken: Vec<usize>,
+}
+
+type StreamSeat<I, R> = Box<dyn Seat<Start<I, R>, Timer<I>>>;
+
+/// Where a stream is served, one after the other.
+struct Place<I: Io, R> {
+    part: Arc<Part>,
+    waker: Waker,
+    seat: Option<StreamSeat<I, R>>,
+    /// Of the streams that were served here; it wakes the same part all the time.
+    timer: Option<Timer<I>>,
+}
+
+/// Whether the connection goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    GoesOn,
+    Over,
 }
 
 impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
     fn poll(&mut self, context: &mut Context<'_>, first: Timestamp) -> Poll<()> {
-        self.remember(context.waker());
+        self.parts.begin(context.waker());
+        let local = Rc::clone(&self.local);
+        let memory = &local.outlet;
+        self.outlet.lend(&mut memory.borrow_mut());
+        let turn = self.serve(context, first);
+        let sent = self.outlet.poll_send(&mut Context::from_waker(&self.waker));
+        self.outlet.give_back(&mut memory.borrow_mut());
+        self.parts.end();
+        match (turn, sent) {
+            (Turn::Over, _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
+            (Turn::GoesOn, Poll::Ready(Ok(())) | Poll::Pending) => Poll::Pending,
+        }
+    }
+
+    /// Does what there is to do: streams first, as what they say goes out with the connection's own part.
+    fn serve(&mut self, context: &mut Context<'_>, first: Timestamp) -> Turn {
         loop {
-            if self.phase == Phase::Open && self.is_closing() {
-                self.leave();
+            let is_own = self.poll_streams();
+            if (self.tell() || is_own) && self.accept() == Turn::Over {
+                return Turn::Over;
             }
-            if self.is_abused() {
-                self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            if !has_budget_remaining() {
+                // Others have waited long enough; this task is woken again at once.
+                self.waker.wake_by_ref();
+                return Turn::GoesOn;
             }
-            match self.connection.poll_accept(context) {
+            if self.parts.is_any_woken() {
+                continue;
+            }
+            let due = self.due(first);
+            if self.timer.poll(context, due).is_pending() {
+                return Turn::GoesOn;
+            }
+            match self.phase {
+                Phase::Open => self.leave(),
+                // It does not answer: what it may still want is not known, and it has had its time.
+                Phase::Leaving => return Turn::Over,
+            }
+            self.waker.wake_by_ref();
+        }
+    }
+
+    /// Polls the streams that were woken. Whether the connection itself was woken, by them or by its socket.
+    fn poll_streams(&mut self) -> bool {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.parts.take(&mut woken);
+        for number in &woken {
+            match number.checked_sub(1) {
+                None => self.own.polled(),
+                Some(index) => self.poll_stream(index),
+            }
+        }
+        let is_own = woken.contains(&OWN);
+        self.woken = woken;
+        is_own
+    }
+
+    fn poll_stream(&mut self, index: usize) {
+        let Some(place) = self.places.get_mut(index) else { return };
+        place.part.polled();
+        let Some(seat) = &mut place.seat else { return };
+        if let Poll::Ready(timer) = seat.poll(&mut Context::from_waker(&place.waker)) {
+            place.timer = Some(timer);
+            if let Some(seat) = place.seat.take() {
+                self.local.stream_seats.give_back(seat);
+            }
+            self.free.push(index);
+        }
+    }
+
+    /// Ends the connection where it has to end. Whether there is something to say for it.
+    fn tell(&mut self) -> bool {
+        let is_leaving = self.phase == Phase::Open && self.is_closing();
+        if is_leaving {
+            self.leave();
+        }
+        let is_abused = self.is_abused();
+        if is_abused {
+            self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        }
+        is_leaving || is_abused
+    }
+
+    /// Lets the `h2` crate read and write, and begins the streams that came.
+    fn accept(&mut self) -> Turn {
+        loop {
+            match self.connection.poll_accept(&mut Context::from_waker(&self.waker)) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.open(request, respond),
-                Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
-                Poll::Pending => {
-                    let due = self.due(first);
-                    if self.timer.poll(context, due).is_pending() {
-                        return Poll::Pending;
-                    }
-                    match self.phase {
-                        Phase::Open => self.leave(),
-                        // It does not answer: what it may still want is not known, and it has had its time.
-                        Phase::Leaving => return Poll::Ready(()),
-                    }
-                }
+                Poll::Ready(Some(Err(_)) | None) => return Turn::Over,
+                Poll::Pending => return Turn::GoesOn,
             }
         }
     }
@@ -163,10 +278,21 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         self.connection.graceful_shutdown();
     }
 
-    fn open(&self, request: http::Request<::h2::RecvStream>, respond: server::SendResponse<Bytes>) {
+    fn open(&mut self, request: http::Request<::h2::RecvStream>, respond: server::SendResponse<Bytes>) {
         self.shared.served.set(self.shared.served.get() + 1);
-        let open = Open::enter(&self.shared);
-        tokio::task::spawn_local(stream::serve(Rc::clone(&self.local), open, request, respond));
+        let index = self.free.pop().unwrap_or_else(|| {
+            let part = Part::new(&self.parts, self.places.len() + 1);
+            let waker = Waker::from(Arc::clone(&part));
+            self.places.push(Place { part, waker, seat: None, timer: None });
+            self.places.len() - 1
+        });
+        let Some(place) = self.places.get_mut(index) else { return };
+        let timer = place.timer.take().unwrap_or_else(|| Timer::new(self.local.io.clone()));
+        let (local, open) = (Rc::clone(&self.local), Open::enter(&self.shared));
+        let mut seat = self.local.stream_seats.take(stream::serve::<I, R>);
+        seat.start(Start { local, open, request, respond, timer });
+        place.seat = Some(seat);
+        place.waker.wake_by_ref();
     }
 
     fn is_closing(&self) -> bool {
@@ -177,13 +303,6 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
     fn is_abused(&self) -> bool {
         let cancelled = self.shared.cancelled.get();
         cancelled > RESETS && cancelled > self.shared.served.get() / 2
-    }
-
-    fn remember(&self, waker: &Waker) {
-        let mut place = self.shared.waker.borrow_mut();
-        if !place.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            *place = Some(waker.clone());
-        }
     }
 }
 
@@ -202,12 +321,11 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.shared.open.set(self.shared.open.get() - 1);
-        if let Some(waker) = &*self.shared.waker.borrow() {
-            waker.wake_by_ref();
-        }
     }
 }
 
+/// The number of the part that is the connection itself.
+const OWN: usize = 0;
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;

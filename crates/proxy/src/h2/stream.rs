@@ -21,14 +21,20 @@ use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::relay;
 use crate::respond::Speaks;
+use crate::timer::Timer;
 
-/// Serves a stream to its end.
-pub(super) async fn serve<I: Io, R: Resolve>(
-    local: Rc<Local<I, R>>,
-    open: Open,
-    request: http::Request<RecvStream>,
-    respond: SendResponse<Bytes>,
-) {
+/// What a stream starts with.
+pub(crate) struct Start<I: Io, R> {
+    pub(super) local: Rc<Local<I, R>>,
+    pub(super) open: Open,
+    pub(super) request: http::Request<RecvStream>,
+    pub(super) respond: SendResponse<Bytes>,
+    pub(super) timer: Timer<I>,
+}
+
+/// Serves a stream to its end, and leaves its timer.
+pub(super) async fn serve<I: Io, R: Resolve>(start: Start<I, R>) -> Timer<I> {
+    let Start { local, open, request, respond, mut timer } = start;
     let view = open.shared.entrance.listener.view();
     let peer = &open.shared.entrance.peer;
     let (parts, body) = request.into_parts();
@@ -50,13 +56,14 @@ pub(super) async fn serve<I: Io, R: Resolve>(
         }
     };
     match head.map_err(|error| (error.status(), error.as_str())).and_then(|()| judge(&mut work, &view)) {
-        Ok(()) => relay::serve(&local, &mut side, peer, &mut work, &view).await,
+        Ok(()) => relay::serve(&local, &mut side, peer, &mut work, &view, &mut timer).await,
         Err(refusal) => relay::refuse(&local, &mut side, peer, &view, speaks, refusal).await,
     }
     local.give_back(work);
     if side.is_cancelled() {
         open.cancel();
     }
+    timer
 }
 
 /// Parses the head that lies in the workspace; else the answer to one that is refused.

@@ -50,7 +50,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let speaks = Speaks::of(&self.work.request.view(&self.work.head));
         let text = text(self.local, &reply, (self.kind, speaks), self.now);
         let (head, frames) = split(&text);
-        let delivered = send_all(self.client, &mut self.timer, head, frames, self.now + SEND).await;
+        let delivered = send_all(self.client, &mut *self.timer, head, frames, self.now + SEND).await;
         self.now = self.local.io.now();
         match delivered {
             Delivered::Whole => self.end(reply.status, reply.details),

@@ -95,7 +95,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     return Ok(side);
                 }
                 let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
-                let (client, timer) = (&mut *self.client, &mut self.timer);
+                let (client, timer) = (&mut *self.client, &mut *self.timer);
                 let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
                 let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, self.now, |context| {
                     if client.poll_gone(context).is_ready() {
@@ -142,7 +142,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let due = self.now + timeouts.connect;
         let mut opening = pin!(local.streams.open(&local.connector, &key, wanted, care, due));
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
-        let (client, timer) = (&mut *self.client, &mut self.timer);
+        let (client, timer) = (&mut *self.client, &mut *self.timer);
         let opened = poll_fn(|context| {
             if let Poll::Ready(result) = opening.as_mut().poll(context) {
                 return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));
@@ -216,7 +216,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             destination: side,
             work: self.work,
             upload: &mut self.upload,
-            timer: &mut self.timer,
+            timer: &mut *self.timer,
         };
         await_head(wires, bounds).await
     }

@@ -96,7 +96,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 destination: side,
                 work: self.work,
                 upload: &mut self.upload,
-                timer: &mut self.timer,
+                timer: &mut *self.timer,
             },
         };
         poll_fn(|context| delivery.poll(context)).await

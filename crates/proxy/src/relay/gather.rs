@@ -46,7 +46,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let cluster = self.exchange.placement().cluster.and_then(|index| self.snapshot.clusters.get(index.index()));
         let idle = cluster.map_or(Duration::ZERO, |cluster| cluster.timeouts.idle);
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
-        let (local, client, upload, timer) = (self.local, &mut *self.client, &mut self.upload, &mut self.timer);
+        let (local, client, upload, timer) = (self.local, &mut *self.client, &mut self.upload, &mut *self.timer);
         let (mut moved, mut progress) = (upload.moved(), self.now);
         poll_fn(|context| {
             match upload.poll_gather(context, client, length) {

@@ -51,7 +51,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         }
         self.write_head(&[]);
         let head = std::mem::take(&mut self.work.back);
-        let delivered = send_all(self.client, &mut self.timer, &head, frames, self.now + SEND).await;
+        let delivered = send_all(self.client, &mut *self.timer, &head, frames, self.now + SEND).await;
         self.work.back = head;
         self.now = self.local.io.now();
         self.end(self.work.response.status(), reason_of(delivered));
@@ -60,7 +60,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Reads the response's body; `None` when it does not end soon, is too large or breaks off.
     async fn read_whole(&mut self, side: &mut Outgoing<I::Stream>, most: usize) -> Option<Vec<Frame>> {
         let due = self.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.now + HOLD);
-        let (local, timer) = (self.local, &mut self.timer);
+        let (local, timer) = (self.local, &mut *self.timer);
         let mut frames = Vec::new();
         let mut left = most;
         poll_fn(|context| {

@@ -36,7 +36,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             cluster: cluster.id.clone(),
             destination: destination.id.clone(),
         };
-        let (local, timer) = (self.local, &mut self.timer);
+        let (local, timer) = (self.local, &mut *self.timer);
         let end = match self.client.switch(&self.work.back) {
             Err(_) => End::Pumped(Ended::ClientGone),
             Ok(mut client) => tunnel::run(local, timer, &mut pump, &mut client, &mut leg.stream, &bounds).await,

@@ -46,7 +46,7 @@ pub(super) struct Relay<'a, I: Io, R, C> {
     pub(super) peer: &'a Peer,
     pub(super) work: &'a mut Workspace,
     pub(super) view: &'a View,
-    pub(super) timer: Timer<I>,
+    pub(super) timer: &'a mut Timer<I>,
     /// The clock, as it was read last.
     pub(super) now: Timestamp,
     pub(super) snapshot: Current<Snapshot>,
@@ -79,6 +79,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
     peer: &Peer,
     work: &mut Workspace,
     view: &View,
+    timer: &mut Timer<I>,
 ) {
     let now = local.io.now();
     let snapshot = local.board.snapshot();
@@ -109,7 +110,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
         &sharing,
     );
     let begun = Begun { now, snapshot, sharing, exchange, step, address, kind };
-    go_on(local, client, peer, work, view, begun).await;
+    go_on(local, client, peer, work, view, timer, begun).await;
 }
 
 /// An exchange whose first step is known.
@@ -131,6 +132,7 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
     peer: &'a Peer,
     work: &'a mut Workspace,
     view: &'a View,
+    timer: &'a mut Timer<I>,
     begun: Begun<'a>,
 ) {
     let Begun { now, snapshot, sharing, exchange, step, address, kind } = begun;
@@ -149,7 +151,7 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
         peer,
         work,
         view,
-        timer: Timer::new(local.io.clone()),
+        timer,
         now,
         snapshot,
         exchange,

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::relay::{self, Begun, Form, Incoming, Peer};
+use crate::timer::Timer;
 
 /// Whether an exchange goes that way: it goes to a cluster, and that speaks more or other than HTTP/1.1. What is to
 /// become a tunnel is offered over HTTP/1.1 wherever that is spoken.
@@ -52,6 +53,7 @@ pub(super) async fn serve<I: Io, R: Resolve>(
         persistence: if may_go_on { Persistence::KeepAlive } else { Persistence::Close },
     };
     let mut side = Incoming::new(client, &local.scratch, form);
-    relay::go_on(local, &mut side, &peer, work, view, begun).await;
+    let mut timer = Timer::new(local.io.clone());
+    relay::go_on(local, &mut side, &peer, work, view, &mut timer, begun).await;
     side.after(local.io.now())
 }
