@@ -160,6 +160,12 @@ pub fn response<'a>(out: &mut Vec<u8>, response: &Response<'a>, rewrite: &Respon
     out.extend_from_slice(b"\r\n");
 }
 
+/// The fields that [`response`] passes on where the route changes nothing, in order: what each is, its name, its value.
+pub fn passing<'a>(response: &Response<'a>) -> impl Iterator<Item = (Known, &'a [u8], &'a [u8])> + use<'a> {
+    let passing = response.fields().filter(|(field, ..)| goes_to_client(field));
+    passing.map(|(field, name, value)| (field.known, name, value))
+}
+
 /// Appends an interim response's head (1xx) for an HTTP/1.1 client.
 pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
     let rewrite = ResponseRewrite {

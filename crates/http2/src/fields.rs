@@ -88,6 +88,3 @@ pub(crate) fn append(fields: &mut HeaderMap, name: &[u8], value: &[u8]) -> Resul
     let value = HeaderValue::from_bytes(value).map_err(|_| Malformed::Text)?;
     fields.try_append(name, value).map(|_| ()).map_err(|_| Malformed::Text)
 }
-
-/// How many fields of HTTP/1.1 text there are at most.
-pub(crate) const CAPACITY: usize = 24;

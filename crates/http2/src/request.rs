@@ -8,7 +8,7 @@ use http1::request::{Parsed, RequestHead};
 
 use crate::error::Malformed;
 pub use crate::fields::Rest;
-use crate::fields::{CAPACITY, Place, append, content_length, is_end_to_end, judge};
+use crate::fields::{Place, append, content_length, is_end_to_end, judge};
 
 /// Appends the request as HTTP/1.1 text, the empty line included.
 ///
@@ -50,7 +50,7 @@ pub fn read(head: &[u8], parser: &mut RequestHead, scheme: Scheme) -> Result<Req
         return Err(Malformed::Text);
     }
     let view = parser.view(head);
-    let mut fields = HeaderMap::with_capacity(CAPACITY);
+    let mut fields = HeaderMap::with_capacity(view.fields().count());
     for (_, name, value) in view.fields() {
         if is_end_to_end(name) && !name.eq_ignore_ascii_case(b"host") {
             append(&mut fields, name, value)?;
@@ -102,17 +102,19 @@ pub(crate) fn write_start(out: &mut Vec<u8>, method: &str, parts: &Parts) -> Res
 
 /// All fields but those that are written elsewhere.
 pub(crate) fn write_fields(out: &mut Vec<u8>, fields: &HeaderMap) -> Result<(), Malformed> {
-    for name in fields.keys() {
-        let values = fields.get_all(name);
+    let mut has_cookies = false;
+    // Fields of one name stand together.
+    for (name, value) in fields {
         if name == header::COOKIE {
-            write_cookies(out, fields)?;
+            if !has_cookies {
+                write_cookies(out, fields)?;
+                has_cookies = true;
+            }
             continue;
         }
-        for value in values {
-            match judge(name, value)? {
-                Place::Line => write_field(out, name.as_str().as_bytes(), value.as_bytes()),
-                Place::Elsewhere => {}
-            }
+        match judge(name, value)? {
+            Place::Line => write_field(out, name.as_str().as_bytes(), value.as_bytes()),
+            Place::Elsewhere => {}
         }
     }
     Ok(())

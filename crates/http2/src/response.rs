@@ -1,12 +1,14 @@
 //! Responses: from HTTP/1.1 text as a client of that version would get it, and from HTTP/2 to text.
 
-use http::{HeaderMap, Response, StatusCode, Version, response::Parts};
-use http1::forward::{write_field, write_length, write_status_line};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header, response::Parts};
+use http1::fields::Known;
+use http1::forward::{ResponseRewrite, write_field, write_length, write_status_line};
+use http1::framing::ResponseFraming;
 use http1::request::Parsed;
 use http1::response::{RequestKind, ResponseHead};
 
 use crate::error::Malformed;
-use crate::fields::{CAPACITY, Place, Rest, append, content_length, is_end_to_end, judge};
+use crate::fields::{Place, Rest, append, content_length, is_end_to_end, judge};
 use crate::request::WIDE;
 
 /// The response for HTTP/2, from the text that `http1::forward::response` (or `interim`) wrote. `parser` is memory to
@@ -18,7 +20,7 @@ pub fn read(head: &[u8], parser: &mut ResponseHead, kind: RequestKind) -> Result
         return Err(Malformed::Text);
     }
     let view = parser.view(head);
-    let mut fields = HeaderMap::with_capacity(CAPACITY);
+    let mut fields = HeaderMap::with_capacity(view.fields().count());
     for (_, name, value) in view.fields() {
         if is_end_to_end(name) {
             append(&mut fields, name, value)?;
@@ -29,6 +31,40 @@ pub fn read(head: &[u8], parser: &mut ResponseHead, kind: RequestKind) -> Result
     *response.version_mut() = Version::HTTP_2;
     *response.headers_mut() = fields;
     Ok(response)
+}
+
+/// The response for HTTP/2, straight from a destination's: the same as [`read`] makes of what `http1::forward::response`
+/// writes. `None`: the route changes it, which is done in text.
+pub fn forward(from: &http1::response::Response<'_>, rewrite: &ResponseRewrite<'_>) -> Option<Response<()>> {
+    if rewrite.changes.is_some() {
+        return None;
+    }
+    let own = 2 + rewrite.cookies.len();
+    let mut fields = HeaderMap::with_capacity(http1::forward::passing(from).count() + own);
+    let mut is_dated = from.status() < 200;
+    for (known, name, value) in http1::forward::passing(from) {
+        is_dated |= known == Known::Date;
+        append(&mut fields, name, value).ok()?;
+    }
+    if !is_dated {
+        fields.insert(header::DATE, HeaderValue::from_str(rewrite.date).ok()?);
+    }
+    for cookie in rewrite.cookies {
+        fields.append(header::SET_COOKIE, HeaderValue::from_str(cookie).ok()?);
+    }
+    let length = match from.framing() {
+        ResponseFraming::Length(length) => Some(length),
+        ResponseFraming::None => from.declared_length(),
+        ResponseFraming::Chunked | ResponseFraming::Close => None,
+    };
+    if let Some(length) = length {
+        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_u16(from.status()).ok()?;
+    *response.version_mut() = Version::HTTP_2;
+    *response.headers_mut() = fields;
+    Some(response)
 }
 
 /// Appends the response as HTTP/1.1 text, the empty line included.

@@ -5,7 +5,7 @@ use http1::body::BodyError;
 use http1::fields::may_be_trailer;
 use http1::forward::write_field;
 
-use crate::fields::{CAPACITY, append};
+use crate::fields::append;
 
 /// Judges a client's trailers: each name must be one that may stand behind a body, and all of them together must be
 /// within the limit that holds for HTTP/1.1 (`http1::body::MAX_TRAILERS`).
@@ -54,7 +54,7 @@ pub fn write(out: &mut Vec<u8>, trailers: &HeaderMap) {
 
 /// The trailers of a trailer section that a body's tracker has judged, the empty line at its end included or not.
 pub fn read(section: &[u8]) -> Result<HeaderMap, BodyError> {
-    let mut trailers = HeaderMap::with_capacity(CAPACITY);
+    let mut trailers = HeaderMap::new();
     for line in section.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {

@@ -3,10 +3,13 @@
 
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http1::connection::{Persistence, Version};
+use http1::forward::ResponseRewrite;
 use http1::limits::HeadLimits;
 use http1::request::{Parsed, RequestHead};
+use http1::response::{RequestKind, ResponseHead};
 use http2::request::{Rest, read, write};
-use http2::trailers;
+use http2::{response, trailers};
 use proptest::prelude::*;
 
 const WIDE: HeadLimits = HeadLimits { line: 1 << 20, bytes: 1 << 20, fields: 1000 };
@@ -38,6 +41,24 @@ fn fields() -> impl Strategy<Value = HeaderMap> {
 
 fn rest() -> impl Strategy<Value = Rest> {
     prop::sample::select(vec![Rest::Nothing, Rest::Follows])
+}
+
+fn response_line() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "Connection: X-One, date\r\n",
+        "connection: close\r\n",
+        "Content-Length: 7\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Date: Mon, 07 Nov 1994 08:49:37 GMT\r\n",
+        "Keep-Alive: timeout=5\r\n",
+        "Upgrade: h2c\r\n",
+        "Alt-Svc: h3=\":443\"\r\n",
+        "TE: trailers\r\n",
+        "X-One: 1\r\n",
+        "Set-Cookie: a=1\r\n",
+        "Retry-After: 3\r\n",
+    ]);
+    prop_oneof![known.prop_map(str::to_owned), "[A-Za-z-]{1,9}: [ -~]{0,9}\r\n"]
 }
 
 proptest! {
@@ -87,6 +108,35 @@ proptest! {
         let again = read(&text, &mut RequestHead::default(), Scheme::HTTP).unwrap();
         prop_assert_eq!(again.method(), &parts.method);
         prop_assert_eq!(again.uri(), &parts.uri);
+    }
+
+    #[test]
+    fn a_response_is_the_same_straight_and_by_way_of_text(
+        status in prop::sample::select(vec![103u16, 200, 204, 304, 404, 426, 500]),
+        kind in prop::sample::select(vec![RequestKind::Head, RequestKind::Other]),
+        lines in prop::collection::vec(response_line(), 0..10),
+        cookies in prop::collection::vec("[a-z]{1,4}=[a-z0-9]{0,4}", 0..2),
+    ) {
+        let text = format!("HTTP/1.1 {status} Fine\r\n{}\r\n", lines.concat());
+        let mut head = ResponseHead::default();
+        if head.parse(text.as_bytes(), &WIDE, kind) != Ok(Parsed::Complete) {
+            return Ok(());
+        }
+        let view = head.view(text.as_bytes());
+        let rewrite = ResponseRewrite {
+            version: Version::Http11,
+            persistence: Persistence::KeepAlive,
+            cookies: &cookies,
+            date: "Sun, 06 Nov 1994 08:49:37 GMT",
+            changes: None,
+        };
+        let mut written = Vec::new();
+        http1::forward::response(&mut written, &view, &rewrite);
+        let by_text = response::read(&written, &mut ResponseHead::default(), kind).unwrap();
+        let straight = response::forward(&view, &rewrite).unwrap();
+        prop_assert_eq!(straight.status(), by_text.status());
+        prop_assert_eq!(straight.version(), by_text.version());
+        prop_assert_eq!(straight.headers(), by_text.headers());
     }
 
     #[test]

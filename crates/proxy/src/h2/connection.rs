@@ -121,6 +121,8 @@ enum Phase {
     Open,
     /// GOAWAY was sent; since when no stream is left, if so.
     Leaving,
+    /// It ends at once.
+    Cut,
 }
 
 struct Run<I: Io, R, S> {
@@ -178,11 +180,11 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         }
     }
 
-    /// Does what there is to do: streams first, as what they say goes out with the connection's own part.
+    /// Does what there is to do.
     fn serve(&mut self, context: &mut Context<'_>, first: Timestamp) -> Turn {
         loop {
-            let is_own = self.poll_streams();
-            if (self.tell() || is_own) && self.accept() == Turn::Over {
+            self.tell();
+            if self.poll_woken() == Turn::Over {
                 return Turn::Over;
             }
             if !has_budget_remaining() {
@@ -200,25 +202,30 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
             match self.phase {
                 Phase::Open => self.leave(),
                 // It does not answer: what it may still want is not known, and it has had its time.
-                Phase::Leaving => return Turn::Over,
+                Phase::Leaving | Phase::Cut => return Turn::Over,
             }
-            self.waker.wake_by_ref();
         }
     }
 
-    /// Polls the streams that were woken. Whether the connection itself was woken, by them or by its socket.
-    fn poll_streams(&mut self) -> bool {
+    /// Polls what was woken, in that order: what a stream said before it let others go first has left by then.
+    fn poll_woken(&mut self) -> Turn {
         let mut woken = std::mem::take(&mut self.woken);
         self.parts.take(&mut woken);
+        let mut turn = Turn::GoesOn;
         for number in &woken {
             match number.checked_sub(1) {
-                None => self.own.polled(),
                 Some(index) => self.poll_stream(index),
+                None => {
+                    self.own.polled();
+                    turn = self.accept();
+                }
+            }
+            if turn == Turn::Over {
+                break;
             }
         }
-        let is_own = woken.contains(&OWN);
         self.woken = woken;
-        is_own
+        turn
     }
 
     fn poll_stream(&mut self, index: usize) {
@@ -234,17 +241,16 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         }
     }
 
-    /// Ends the connection where it has to end. Whether there is something to say for it.
-    fn tell(&mut self) -> bool {
-        let is_leaving = self.phase == Phase::Open && self.is_closing();
-        if is_leaving {
+    /// Ends the connection where it has to end.
+    fn tell(&mut self) {
+        if self.phase == Phase::Open && self.is_closing() {
             self.leave();
         }
-        let is_abused = self.is_abused();
-        if is_abused {
+        if self.phase != Phase::Cut && self.is_abused() {
+            self.phase = Phase::Cut;
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            self.waker.wake_by_ref();
         }
-        is_leaving || is_abused
     }
 
     /// Lets the `h2` crate read and write, and begins the streams that came.
@@ -266,7 +272,7 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         }
         let since = *self.idle_since.get_or_insert_with(|| self.local.io.now());
         match self.phase {
-            Phase::Leaving => since + LEAVE,
+            Phase::Leaving | Phase::Cut => since + LEAVE,
             Phase::Open if self.shared.served.get() == 0 => first,
             Phase::Open => since + self.shared.entrance.listener.view().config.limits.keepalive,
         }
@@ -276,6 +282,7 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         self.phase = Phase::Leaving;
         self.idle_since = None;
         self.connection.graceful_shutdown();
+        self.waker.wake_by_ref();
     }
 
     fn open(&mut self, request: http::Request<::h2::RecvStream>, respond: server::SendResponse<Bytes>) {

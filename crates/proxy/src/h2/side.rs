@@ -8,6 +8,7 @@ use ::h2::server::SendResponse;
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use http::Method;
+use http1::forward::ResponseRewrite;
 use http1::response::{RequestKind, ResponseHead};
 use http2::websocket::{self, Key};
 use http2::{response, trailers};
@@ -64,6 +65,23 @@ impl StreamSide {
     /// Whether the client gave the stream up before its response was whole.
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_cancelled
+    }
+
+    fn answer(&mut self, response: http::Response<()>, length: usize, end: End) -> Result<(), Gone> {
+        if !self.takes_response(response.status().as_u16()) {
+            // An answer of our own, from a route that has one; those of destinations are judged when they come.
+            self.respond.send_reset(Reason::CONNECT_ERROR);
+            return Err(Gone);
+        }
+        self.has_ended = end == End::Here;
+        match self.respond.send_response(response, self.has_ended) {
+            Ok(send) => {
+                self.send = Some(send);
+                self.sent += length as u64;
+                Ok(())
+            }
+            Err(_) => Err(self.gone()),
+        }
     }
 
     fn gone(&mut self) -> Gone {
@@ -140,19 +158,25 @@ impl ClientSide for StreamSide {
             self.respond.send_reset(Reason::INTERNAL_ERROR);
             return Err(Gone);
         };
-        if !self.takes_response(response.status().as_u16()) {
-            // An answer of our own, from a route that has one; those of destinations are judged when they come.
-            self.respond.send_reset(Reason::CONNECT_ERROR);
-            return Err(Gone);
-        }
-        self.has_ended = end == End::Here;
-        match self.respond.send_response(response, self.has_ended) {
-            Ok(send) => {
-                self.send = Some(send);
-                self.sent += head.len() as u64;
-                Ok(())
+        self.answer(response, head.len(), end)
+    }
+
+    fn response(
+        &mut self,
+        response: &http1::response::Response<'_>,
+        rewrite: &ResponseRewrite<'_>,
+        text: &mut Vec<u8>,
+        end: End,
+    ) -> Result<(), Gone> {
+        match response::forward(response, rewrite) {
+            Some(converted) => {
+                let length = length(&converted);
+                self.answer(converted, length, end)
             }
-            Err(_) => Err(self.gone()),
+            None => {
+                http1::forward::response(text, response, rewrite);
+                self.head(text, end)
+            }
         }
     }
 
@@ -176,15 +200,17 @@ impl ClientSide for StreamSide {
                 Some(Frame::Data(bytes)) if bytes.is_empty() => continue,
                 Some(Frame::Data(mut bytes)) => {
                     send.reserve_capacity(bytes.len());
-                    let room = match send.poll_capacity(context) {
-                        _ if send.capacity() > 0 => send.capacity(),
-                        Poll::Ready(Some(Ok(room))) => room,
-                        Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(Err(self.gone())),
-                        Poll::Pending => {
-                            *frame = Some(Frame::Data(bytes));
-                            return Poll::Pending;
+                    let mut room = send.capacity();
+                    if room == 0 {
+                        match send.poll_capacity(context) {
+                            Poll::Ready(Some(Ok(more))) => room = more,
+                            Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(Err(self.gone())),
+                            Poll::Pending => {
+                                *frame = Some(Frame::Data(bytes));
+                                return Poll::Pending;
+                            }
                         }
-                    };
+                    }
                     let part = bytes.split_to(room.min(bytes.len()));
                     self.sent += part.len() as u64;
                     self.has_ended = bytes.is_empty() && end == End::Here;
@@ -239,6 +265,12 @@ impl ClientSide for StreamSide {
         self.sent += head.len() as u64;
         Ok(self)
     }
+}
+
+/// What the log counts for a head: its length as HTTP/1.1 text without a reason.
+fn length(response: &http::Response<()>) -> usize {
+    let lines = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    "HTTP/1.1 200 \r\n\r\n".len() + lines.sum::<usize>()
 }
 
 /// DATA frames as the bytes of a tunnel (RFC 8441 5).

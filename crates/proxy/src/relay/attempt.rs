@@ -103,7 +103,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     }
                     timer.poll(context, deadline).map(|()| NoLeg::Deadline)
                 });
-                Ok(Outgoing::Http1(Box::new(Http1::new(leg.await?))))
+                Ok(Outgoing::Http1(Http1::new(leg.await?)))
             }
         }
     }
@@ -119,7 +119,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         }
         let leg = leg::pooled(self.local, cluster, destination, self.now)?;
         self.was_reused = true;
-        Some(Outgoing::Http1(Box::new(Http1::new(leg))))
+        Some(Outgoing::Http1(Http1::new(leg)))
     }
 
     /// A stream of an HTTP/2 connection, or a connection of its own where ALPN chose HTTP/1.1. The client is watched
@@ -154,11 +154,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         })
         .await?;
         Ok(match opened {
-            Opened::Http1(stream) => Outgoing::Http1(Box::new(Http1::new(leg::fresh(stream, in_flight)))),
+            Opened::Http1(stream) => Outgoing::Http1(Http1::new(leg::fresh(stream, in_flight))),
             Opened::Http2(place) => {
                 let side = Http2::new(place, in_flight, destination.address.scheme);
                 self.was_reused = side.is_reused();
-                Outgoing::Http2(Box::new(side))
+                Outgoing::Http2(side)
             }
         })
     }
@@ -191,7 +191,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         self.work.out.clear();
         self.work.reply.clear();
         http1::forward::request(&mut self.work.out, &request, &rewrite);
-        side.head(&self.work.out, request.framing())?;
+        side.head(&mut self.work.out, request.framing())?;
         self.upload.rewind(self.client);
         Ok(())
     }

@@ -16,7 +16,7 @@ use upstream::Resolve;
 use super::await_head::Wires;
 use super::frame::{End, Frame};
 use super::outgoing::Outgoing;
-use super::side::{Abort, ClientSide, DestinationSide};
+use super::side::{Abort, ClientSide, DestinationSide, Gone};
 use super::upload::Moved;
 use super::walk::{Relay, place};
 use crate::changes;
@@ -46,13 +46,13 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let waited = self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at));
         side.in_flight().answered(self.now, waited);
         let cookies = self.exchange.cookies(&snapshot);
-        self.write_head(&cookies);
         let status = self.work.response.status();
         if self.work.response.is_interim() {
+            self.write_head(&cookies);
             return self.switch(side, cluster, destination).await;
         }
         let end = if side.is_over() { End::Here } else { End::Later };
-        let delivered = match self.client.head(&self.work.back, end) {
+        let delivered = match self.send_head(&cookies, end) {
             Err(_) => Delivered::ClientGone,
             Ok(()) => self.deliver(&mut side, cluster, status).await,
         };
@@ -67,6 +67,22 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         self.finish(side, cluster, destination, delivered);
         self.handle(Input::ResponseEnded { end });
         self.end(status, reason_of(delivered));
+    }
+
+    /// Sends the response's head.
+    fn send_head(&mut self, cookies: &[String], end: End) -> Result<(), Gone> {
+        let client = &mut *self.client;
+        let work = &mut *self.work;
+        let response = work.response.view(&work.reply);
+        work.back.clear();
+        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let (version, persistence, changes) = (Version::Http11, Persistence::KeepAlive, changes.as_ref());
+        let mut sent = Ok(());
+        self.local.date.with(self.now, |date| {
+            let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
+            sent = client.response(&response, &rewrite, &mut work.back, end);
+        });
+        sent
     }
 
     /// Writes the response's head into `work.back` as an HTTP/1.1 client would get it.
@@ -138,7 +154,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
 
     /// Pools an HTTP/1.1 connection when both messages went over it whole and nothing else did.
     pub(super) fn finish(
-        &self,
+        &mut self,
         side: Outgoing<I::Stream>,
         cluster: &ClusterView,
         destination: &DestinationView,
@@ -151,7 +167,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     side.timed_out();
                 }
             }
-            Outgoing::Http1(side) => {
+            Outgoing::Http1(mut side) => {
+                self.work.out = side.take_memory();
                 let is_kept =
                     delivered == Delivered::Whole && self.work.response.persistence() == Persistence::KeepAlive;
                 if is_kept && let Some(leg) = side.into_clean() {

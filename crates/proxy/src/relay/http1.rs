@@ -27,10 +27,14 @@ pub(crate) struct Http1<S> {
     out: Vec<u8>,
     sent: usize,
     has_ended: bool,
-    /// Read behind a head.
+    /// Read behind an interim head, or behind a fault in a body.
     input: Vec<u8>,
+    /// Content that came together with the head.
+    ahead: Option<Bytes>,
     body: Body,
     has_head: bool,
+    /// A head was begun.
+    is_partial: bool,
     /// The trailer section, as far as it was read and not handed out.
     trailers: Vec<u8>,
     has_surplus: bool,
@@ -47,18 +51,32 @@ impl<S: ::io::Stream> Http1<S> {
             sent: 0,
             has_ended: false,
             input: Vec::new(),
+            ahead: None,
             body: Body::none(),
             has_head: false,
+            is_partial: false,
             trailers: Vec::new(),
             has_surplus: false,
             moved: 0,
         }
     }
 
+    /// The memory that the head brought, for the next one. What is not sent is lost.
+    pub(crate) fn take_memory(&mut self) -> Vec<u8> {
+        if self.sent < self.out.len() {
+            self.leg.is_write_broken = true;
+        }
+        self.sent = 0;
+        let mut memory = std::mem::take(&mut self.out);
+        memory.clear();
+        memory
+    }
+
     /// The connection, when both messages went over it whole and nothing else did.
     pub(crate) fn into_clean(self) -> Option<Leg<S>> {
         let is_request_sent = self.has_ended && self.sent == self.out.len() && !self.leg.is_write_broken;
-        let is_response_read = self.has_head && self.body.is_done() && !self.has_surplus && self.input.is_empty();
+        let is_taken = self.input.is_empty() && self.ahead.is_none();
+        let is_response_read = self.has_head && self.body.is_done() && !self.has_surplus && is_taken;
         (is_request_sent && is_response_read).then_some(self.leg)
     }
 
@@ -100,7 +118,7 @@ impl<S: ::io::Stream> Http1<S> {
 
     /// Takes the content out of `bytes`; trailers are kept. Nothing: it was framing alone.
     fn decode(&mut self, bytes: &[u8]) -> Result<Option<Bytes>, FailureKind> {
-        let mut content = BytesMut::with_capacity(bytes.len());
+        let mut content = BytesMut::new();
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if self.body.is_done() {
@@ -109,7 +127,12 @@ impl<S: ::io::Stream> Http1<S> {
             }
             let is_trailer = self.body.is_in_trailers();
             match self.body.piece(rest) {
+                // Nearly always: all of it is content.
+                Ok(Piece::Content(run)) if run == bytes.len() => return Ok(Some(Bytes::copy_from_slice(bytes))),
                 Ok(Piece::Content(run)) => {
+                    if content.is_empty() {
+                        content.reserve(rest.len());
+                    }
                     content.extend_from_slice(rest.get(..run).unwrap_or_default());
                     at += run;
                 }
@@ -130,6 +153,19 @@ impl<S: ::io::Stream> Http1<S> {
         Ok((!content.is_empty()).then(|| content.freeze()))
     }
 
+    /// What came behind a head: bytes of another head, or of the body.
+    fn take_rest(&mut self, rest: &[u8]) {
+        if !self.has_head {
+            self.input.extend_from_slice(rest);
+        } else if !rest.is_empty() {
+            match self.decode(rest) {
+                Ok(content) => self.ahead = content,
+                // Told when it is read.
+                Err(_) => self.input = rest.to_vec(),
+            }
+        }
+    }
+
     fn take_trailers(&mut self) -> Option<Result<Frame, FailureKind>> {
         let section = std::mem::take(&mut self.trailers);
         match trailers::read(&section) {
@@ -141,8 +177,8 @@ impl<S: ::io::Stream> Http1<S> {
 }
 
 impl<S: ::io::Stream> DestinationSide for Http1<S> {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
-        self.out.extend_from_slice(head);
+    fn head(&mut self, head: &mut Vec<u8>, framing: RequestFraming) -> Result<(), Malformed> {
+        self.out = std::mem::take(head);
         self.framing = framing;
         self.has_ended = !framing.has_body();
         Ok(())
@@ -183,20 +219,25 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
         reply: &mut Vec<u8>,
         kind: RequestKind,
     ) -> Poll<Result<(), FailureKind>> {
+        if !self.is_partial {
+            reply.clear();
+            reply.append(&mut self.input);
+            self.is_partial = true;
+        }
         loop {
-            if !self.input.is_empty() {
-                match response.parse(&self.input, &HeadLimits::RESPONSE, kind) {
+            if !reply.is_empty() {
+                match response.parse(reply, &HeadLimits::RESPONSE, kind) {
                     Ok(Parsed::Partial) => {}
                     Err(error) if error.is_size() => return Poll::Ready(Err(FailureKind::HeadTooLarge)),
                     Err(_) => return Poll::Ready(Err(FailureKind::Protocol)),
                     Ok(Parsed::Complete) => {
-                        let end = response.len();
-                        reply.clear();
-                        reply.extend(self.input.drain(..end));
                         if !response.is_interim() {
                             self.has_head = true;
                             self.body = Body::of_response(response.framing());
                         }
+                        self.take_rest(reply.get(response.len()..).unwrap_or_default());
+                        reply.truncate(response.len());
+                        self.is_partial = false;
                         return Poll::Ready(Ok(()));
                     }
                 }
@@ -207,7 +248,7 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
                 Ok(bytes) => {
                     self.leg.has_answered = true;
                     self.moved += bytes.len() as u64;
-                    self.input.extend_from_slice(bytes);
+                    reply.extend_from_slice(bytes);
                 }
             }
         }
@@ -218,6 +259,9 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
         context: &mut Context<'_>,
         scratch: &mut [u8],
     ) -> Poll<Option<Result<Frame, FailureKind>>> {
+        if let Some(content) = self.ahead.take() {
+            return Poll::Ready(Some(Ok(Frame::Data(content))));
+        }
         loop {
             if !self.input.is_empty() && !self.body.is_done() {
                 let bytes = std::mem::take(&mut self.input);
@@ -248,7 +292,7 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
     }
 
     fn is_over(&self) -> bool {
-        self.has_head && self.body.is_done() && self.trailers.len() <= NO_TRAILERS
+        self.has_head && self.body.is_done() && self.ahead.is_none() && self.trailers.len() <= NO_TRAILERS
     }
 
     fn release(&mut self, _: usize) {

@@ -74,7 +74,7 @@ impl Http2 {
 }
 
 impl DestinationSide for Http2 {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
+    fn head(&mut self, head: &mut Vec<u8>, framing: RequestFraming) -> Result<(), Malformed> {
         let end = if framing.has_body() { h2::End::Later } else { h2::End::Here };
         let ours = Failure { kind: FailureKind::Cancelled, progress: Progress::NotSent, was_on_wire: true };
         let State::Placed(place) = std::mem::replace(&mut self.state, State::Failed(ours)) else { return Ok(()) };

@@ -13,16 +13,16 @@ use super::http1::Http1;
 use super::http2::Http2;
 use super::side::DestinationSide;
 
-/// One of the versions.
+/// One of the versions. Not boxed: exchanges sit in memory that is used again, and a box would be allocated for each.
 pub(crate) enum Outgoing<S> {
-    /// HTTP/1.1. Boxed: an exchange keeps it while it waits.
-    Http1(Box<Http1<S>>),
+    /// HTTP/1.1.
+    Http1(Http1<S>),
     /// HTTP/2.
-    Http2(Box<Http2>),
+    Http2(Http2),
 }
 
 impl<S: ::io::Stream> DestinationSide for Outgoing<S> {
-    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed> {
+    fn head(&mut self, head: &mut Vec<u8>, framing: RequestFraming) -> Result<(), Malformed> {
         match self {
             Self::Http1(side) => side.head(head, framing),
             Self::Http2(side) => side.head(head, framing),

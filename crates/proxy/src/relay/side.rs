@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use board::InFlight;
 use exchange::grpc::Code;
 use http1::body::BodyError;
+use http1::forward::ResponseRewrite;
 use http1::framing::RequestFraming;
 use http1::response::{RequestKind, Response, ResponseHead};
 use http2::error::Malformed;
@@ -54,8 +55,21 @@ pub(crate) trait ClientSide {
     /// Sends an interim response's head (1xx), written for an HTTP/1.1 client. One that cannot be sent is dropped.
     fn interim(&mut self, head: &[u8]);
 
-    /// Sends the response's head, written for an HTTP/1.1 client. Called once, before [`ClientSide::poll_send`].
+    /// Sends the response's head, written for an HTTP/1.1 client. This or [`ClientSide::response`] is called once, before
+    /// [`ClientSide::poll_send`].
     fn head(&mut self, head: &[u8], end: End) -> Result<(), Gone>;
+
+    /// Sends a destination's head, rewritten. `text` is memory to write in; it is empty.
+    fn response(
+        &mut self,
+        response: &Response<'_>,
+        rewrite: &ResponseRewrite<'_>,
+        text: &mut Vec<u8>,
+        end: End,
+    ) -> Result<(), Gone> {
+        http1::forward::response(text, response, rewrite);
+        self.head(text, end)
+    }
 
     /// Sends as much of `frame` as the client has room for; ready when nothing is left of it (it is `None` then) and,
     /// with [`End::Here`], the body's end is said. Without a frame it says the end alone, once, however often it is
@@ -87,9 +101,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 /// The destination's side: one request out, one response in, over a connection that is there.
 pub(crate) trait DestinationSide {
-    /// Takes the request's head as `http1::forward::request` wrote it. Called once, first. `framing` is what the head
-    /// says of the body. An error is the request's: the destination's version has no form for it, and nothing was sent.
-    fn head(&mut self, head: &[u8], framing: RequestFraming) -> Result<(), Malformed>;
+    /// Takes the request's head as `http1::forward::request` wrote it, and maybe its memory. Called once, first. `framing`
+    /// is what the head says of the body. An error is the request's: the destination's version has no form for it, and
+    /// nothing was sent.
+    fn head(&mut self, head: &mut Vec<u8>, framing: RequestFraming) -> Result<(), Malformed>;
 
     /// Sends as much of `frame` as there is room for, as [`ClientSide::poll_send`] does; ready when it has left, and the
     /// head with it. A failure is remembered and not told: only reading says what became of the request. Then and once
@@ -99,8 +114,9 @@ pub(crate) trait DestinationSide {
     /// Whether nothing more can be sent.
     fn is_write_broken(&self) -> bool;
 
-    /// Reads the next head, interim or final, as HTTP/1.1 text into `reply` (what was in there is dropped), parsed in
-    /// `response`. `scratch` is memory to read into. Not to be called again after a final head.
+    /// Reads the next head, interim or final, as HTTP/1.1 text into `reply` (what was in there is dropped, and it is left
+    /// alone until the head is complete), parsed in `response`. `scratch` is memory to read into. Not to be called again
+    /// after a final head.
     fn poll_head(
         &mut self,
         context: &mut Context<'_>,
