@@ -16,8 +16,9 @@
 //! | a header block, CONTINUATION frames | the listener's `limits`, told by SETTINGS_MAX_HEADER_LIST_SIZE |
 //! | request bodies that wait | windows: 64 KiB a stream, 1 MiB a connection; given back as the destination takes them |
 //! | responses that wait | 64 KiB a stream, and one frame in hand |
-//! | streams that are reset at once (CVE-2023-44487) | 20 that were not served yet; beyond [`connection::RESETS`] served ones, more than half of all: ENHANCE_YOUR_CALM |
+//! | streams that are reset at once (CVE-2023-44487) | `http2.streams` that were not served yet: who opens what it may and gives all of it up goes on; beyond [`connection::RESETS`] served ones, more than half of all: ENHANCE_YOUR_CALM |
 //! | streams that we had to reset | 100 |
+//! | frames that wait to leave | 32 KiB and one frame, while the client's socket takes nothing |
 //! | PING and SETTINGS | each is answered before the next frame is read |
 //! | empty DATA frames | the `h2` crate's budget for frames without content |
 //! | a connection without streams | `keepalive`; before its first stream `header_timeout` |

@@ -165,6 +165,35 @@ fn a_client_that_opens_streams_to_reset_them_is_told_to_calm_down() {
     assert_eq!(counted, 0, "nobody else is to blame");
 }
 
+/// So many streams, opened and reset in one go.
+fn given_up(streams: u32) -> Vec<u8> {
+    let pair = |stream| {
+        [Raw::bytes(HEADERS, 0x5, stream, &block()), Raw::bytes(RST_STREAM, 0, stream, &8u32.to_be_bytes())].concat()
+    };
+    (0..streams).flat_map(|number| pair(number * 2 + 1)).collect()
+}
+
+#[test]
+fn who_gives_up_all_it_may_open_at_once_goes_on() {
+    let destination = Destination::answering(200, "ok");
+    let proxy = setup(&[destination.addr()]).start();
+    let mut raw = Raw::connect(proxy.addr);
+    raw.ping();
+    raw.stream.write_all(&given_up(100)).unwrap();
+    raw.headers(201, &block(), 0x5);
+    assert_eq!(raw.expect(HEADERS).stream, 201);
+}
+
+#[test]
+fn who_gives_up_far_more_in_one_go_is_told_to_calm_down() {
+    let destination = Destination::answering(200, "ok");
+    let proxy = setup(&[destination.addr()]).start();
+    let mut raw = Raw::connect(proxy.addr);
+    raw.ping();
+    let _ = raw.stream.write_all(&given_up(1000));
+    assert_eq!(raw.expect(GOAWAY).goaway_code(), Reason::ENHANCE_YOUR_CALM);
+}
+
 #[test]
 fn streams_that_are_served_before_they_are_reset_count_as_well() {
     let destination = slow(Duration::from_secs(5));

@@ -110,7 +110,7 @@ fn builder(view: &View) -> server::Builder {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_pending_accept_reset_streams(view.config.http2.streams as usize)
         .max_local_error_reset_streams(Some(LOCAL_RESETS))
         .enable_connect_protocol();
     builder
@@ -336,7 +336,6 @@ const OWN: usize = 0;
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
-const PENDING_RESETS: usize = 20;
 const LOCAL_RESETS: usize = 100;
 /// So many streams may be given up whatever their share.
 const RESETS: u64 = 200;

@@ -38,6 +38,8 @@ pub(crate) struct Http1<S> {
     /// The trailer section, as far as it was read and not handed out.
     trailers: Vec<u8>,
     has_surplus: bool,
+    /// The longest read of the body that comes next.
+    window: usize,
     moved: u64,
 }
 
@@ -57,6 +59,7 @@ impl<S: ::io::Stream> Http1<S> {
             is_partial: false,
             trailers: Vec::new(),
             has_surplus: false,
+            window: FIRST_READ,
             moved: 0,
         }
     }
@@ -242,6 +245,8 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
                     }
                 }
             }
+            let window = scratch.len().min(FIRST_READ);
+            let scratch = scratch.get_mut(..window).unwrap_or_default();
             match ready!(poll_read(&mut self.leg.stream, context, scratch)) {
                 Ok([]) => return Poll::Ready(Err(FailureKind::Closed)),
                 Err(_) => return Poll::Ready(Err(FailureKind::Reset)),
@@ -274,12 +279,14 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
             if self.body.is_done() {
                 return Poll::Ready(self.take_trailers());
             }
-            let window = scratch.len().min(READ);
+            let window = scratch.len().min(self.window);
             let read = ready!(poll_read(&mut self.leg.stream, context, scratch.get_mut(..window).unwrap_or_default()));
             match read {
                 Ok([]) if self.body.end_of_input().is_ok() => {}
                 Ok([]) | Err(_) => return Poll::Ready(Some(Err(FailureKind::BodyCut))),
                 Ok(bytes) => {
+                    // The next one is asked for when this was taken.
+                    self.window = READ.min(self.window * 2);
                     self.moved += bytes.len() as u64;
                     match self.decode(bytes) {
                         Ok(Some(content)) => return Poll::Ready(Some(Ok(Frame::Data(content)))),
@@ -318,7 +325,9 @@ impl<S: ::io::Stream> DestinationSide for Http1<S> {
 
 /// So much may wait to leave before more is taken: heads and bodies that are small together go in one packet.
 const TOGETHER: usize = 16 * 1024;
-/// One read of a body, and so the longest frame.
+/// The longest read of a body, and so the longest frame.
 const READ: usize = 64 * 1024;
+/// The first one, and the reads of a head: so much is kept of a response whose client takes nothing at all.
+const FIRST_READ: usize = 16 * 1024;
 /// A trailer section of the empty line alone.
 const NO_TRAILERS: usize = 2;
