@@ -182,15 +182,13 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
 
     /// Does what there is to do.
     fn serve(&mut self, context: &mut Context<'_>, first: Timestamp) -> Turn {
-        loop {
+        for _ in 0..PASSES {
             self.tell();
             if self.poll_woken() == Turn::Over {
                 return Turn::Over;
             }
             if !has_budget_remaining() {
-                // Others have waited long enough; this task is woken again at once.
-                self.waker.wake_by_ref();
-                return Turn::GoesOn;
+                break;
             }
             if self.parts.is_any_woken() {
                 continue;
@@ -205,6 +203,9 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
                 Phase::Leaving | Phase::Cut => return Turn::Over,
             }
         }
+        // Others have waited long enough; this task is woken again at once.
+        self.waker.wake_by_ref();
+        Turn::GoesOn
     }
 
     /// Polls what was woken, in that order: what a stream said before it let others go first has left by then.
@@ -331,6 +332,8 @@ impl Drop for Open {
     }
 }
 
+/// So often a turn looks at what was woken meanwhile.
+const PASSES: usize = 32;
 /// The number of the part that is the connection itself.
 const OWN: usize = 0;
 const STREAM_WINDOW: u32 = 64 * 1024;
