@@ -45,6 +45,10 @@ pub trait Process: Send + Sync + 'static {
     fn in_flight(&self, slot: Slot) -> u32;
     /// Whether it does its work.
     fn vitals(&self) -> Vitals;
+    /// Upgrades that came to nothing.
+    fn failed_upgrades(&self) -> FailedUpgrades {
+        FailedUpgrades::default()
+    }
 }
 
 /// Configuration and health that belong together.
@@ -60,6 +64,15 @@ impl From<&exchange::snapshot::Snapshot> for Published {
     fn from(snapshot: &exchange::snapshot::Snapshot) -> Self {
         Self { config: Arc::clone(&snapshot.config), health: Arc::clone(&snapshot.health) }
     }
+}
+
+/// Upgrades that came to nothing since the process started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailedUpgrades {
+    /// How many.
+    pub count: u64,
+    /// Why the last of them did.
+    pub last: Option<String>,
 }
 
 /// Whether the process does its work.

@@ -27,6 +27,6 @@ pub mod openapi;
 
 mod connection;
 
-pub use context::{Command, Context, Instance, Process, Published, ReloadReply, Trouble, Vitals};
+pub use context::{Command, Context, FailedUpgrades, Instance, Process, Published, ReloadReply, Trouble, Vitals};
 pub use listen::{BindError, Listeners};
 pub use serve::serve;

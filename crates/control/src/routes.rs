@@ -21,6 +21,7 @@ pub mod change;
 mod events;
 mod health;
 mod parameters;
+pub mod process;
 mod read;
 
 pub(crate) type Shared = State<Arc<Context>>;
@@ -37,6 +38,7 @@ pub(crate) fn table() -> Vec<(Method, &'static str, MethodRouter<Arc<Context>>)>
         (Method::GET, "/api/transitions", get(read::transitions)),
         (Method::GET, "/api/journal", get(read::journal)),
         (Method::GET, "/api/events", get(events::stream)),
+        (Method::GET, "/api/process", get(process::document)),
         (Method::POST, "/api/reload", post(change::reload)),
         (Method::GET, "/metrics", get(metrics)),
         (Method::GET, "/livez", get(livez)),

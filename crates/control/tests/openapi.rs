@@ -52,6 +52,7 @@ async fn documents_have_the_keys_described() {
         ("EventPage", &journal),
         ("Event", &journal["events"][0]),
         ("Error", &served.get("/nothing").await.json()),
+        ("Process", &served.get("/api/process").await.json()),
         ("Condition", &served.get("/livez").await.json()),
     ] {
         let known = control::openapi::keys(document).unwrap();

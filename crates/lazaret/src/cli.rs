@@ -49,6 +49,8 @@ enum Command {
     Journal(client::journal::Arguments),
     /// Read the configuration again, all or nothing.
     Reload(client::reload::Arguments),
+    /// Let a new process of the program that is there now take over, and wait until it does.
+    Upgrade(client::upgrade::Arguments),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -105,6 +107,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(arguments) => client::explain::run(&arguments),
         Command::Journal(arguments) => client::journal::run(&arguments),
         Command::Reload(arguments) => client::reload::run(&arguments),
+        Command::Upgrade(arguments) => client::upgrade::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Line::command(), "lazaret", &mut std::io::stdout());
             ExitCode::SUCCESS

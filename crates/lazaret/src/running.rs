@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use board::Board;
+use control::FailedUpgrades;
 use exchange::snapshot::Snapshot;
 use health::HealthSet;
 use model::health::{CheckKind, Health};
@@ -38,6 +39,29 @@ pub(crate) struct Facts {
     pub(crate) listeners: Addresses,
     pub(crate) control: SocketAddr,
     pub(crate) is_handed_over: Arc<AtomicBool>,
+    pub(crate) failed_upgrades: Failed,
+}
+
+/// Upgrades that came to nothing. Copies are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Failed(Arc<Mutex<FailedUpgrades>>);
+
+impl Failed {
+    /// All of them.
+    pub(crate) fn upgrades(&self) -> FailedUpgrades {
+        self.lock().clone()
+    }
+
+    fn note(&self, why: String) {
+        let mut failed = self.lock();
+        failed.count += 1;
+        failed.last = Some(why);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FailedUpgrades> {
+        // Nothing panics between its two changes.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Where the listeners accept, as the last reload left it. Copies are the same.
@@ -156,7 +180,7 @@ impl Running {
 
     /// The right to hand over, for another thread.
     pub fn upgrader(&self) -> Upgrader {
-        Upgrader { orders: self.orders.clone() }
+        Upgrader { orders: self.orders.clone(), failed: self.facts.failed_upgrades.clone() }
     }
 
     /// Whether another process has taken over: this one finishes what is in flight and ends.
@@ -220,16 +244,24 @@ impl Reloader {
 #[derive(Clone)]
 pub struct Upgrader {
     orders: mpsc::UnboundedSender<Order>,
+    failed: Failed,
 }
 
 impl Upgrader {
     /// Hands listening sockets, the control API and what is known of destinations over to the process at the other end
     /// of `stream`, which calls [`crate::Inheritance::from_predecessor`]. Returns when it serves; this one then finishes
     /// what is in flight within `drain.upgrade_grace` and ends.
+    ///
+    /// Who waits for the upgrade elsewhere hears of a failure by [`Self::note_failed`].
     pub fn hand_over(&self, stream: UnixStream) -> Result<(), HandOverError> {
         let (reply, answer) = sync_channel(1);
         self.orders.send(Order::HandOver(stream, reply)).map_err(|_| HandOverError::Stopping)?;
         answer.recv().map_err(|_| HandOverError::Stopping)?
+    }
+
+    /// Tells by the control API (`GET /api/process`) that an upgrade came to nothing, and why.
+    pub fn note_failed(&self, why: impl std::fmt::Display) {
+        self.failed.note(why.to_string());
     }
 }
 

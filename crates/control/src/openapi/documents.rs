@@ -184,6 +184,16 @@ pub(super) const DOCUMENTS: &[Document] = &[
         ],
     },
     Document {
+        name: "Process",
+        summary: "Which process answers",
+        keys: &[
+            ("instance", "string", "Its name among all that ever ran"),
+            ("pid", "integer", "Its process id, as it sees it"),
+            ("failed_upgrades", "integer", "Upgrades that came to nothing since its start"),
+            ("last_failed_upgrade", "string", "Why the last of them did"),
+        ],
+    },
+    Document {
         name: "Reload",
         summary: "What a reload came to",
         keys: &[

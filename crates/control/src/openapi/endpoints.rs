@@ -104,6 +104,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         failures: &[BAD],
     },
     Endpoint {
+        method: "GET",
+        path: "/api/process",
+        summary: "Which process answers; `lazaret upgrade` waits for another one",
+        query: &[],
+        answer: "Process",
+        failures: &[],
+    },
+    Endpoint {
         method: "POST",
         path: "/api/reload",
         summary: "Read the configuration anew and take it over, all or nothing",

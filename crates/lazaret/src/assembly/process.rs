@@ -7,10 +7,12 @@ use std::time::Duration;
 use ::io::Io;
 use ::io::real::Real;
 use board::Board;
-use control::{Process, Published, Trouble, Vitals};
+use control::{FailedUpgrades, Process, Published, Trouble, Vitals};
 use exchange::snapshot::Snapshot;
 use model::id::{Slot, WorkerId};
 use model::time::Timestamp;
+
+use crate::running::Failed;
 
 /// A worker that has not ticked for so long is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
@@ -22,6 +24,7 @@ pub(super) struct ThisProcess {
     pub(super) monitor: monitor::Handle,
     pub(super) faults: proxy::Faults,
     pub(super) is_draining: Arc<AtomicBool>,
+    pub(super) failed_upgrades: Failed,
 }
 
 impl Process for ThisProcess {
@@ -39,6 +42,10 @@ impl Process for ThisProcess {
 
     fn in_flight(&self, slot: Slot) -> u32 {
         self.board.in_flight(slot)
+    }
+
+    fn failed_upgrades(&self) -> FailedUpgrades {
+        self.failed_upgrades.upgrades()
     }
 
     fn vitals(&self) -> Vitals {

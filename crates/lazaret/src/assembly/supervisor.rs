@@ -34,7 +34,7 @@ use crate::inheritance::Inheritance;
 use crate::inheritance::hand_over::{Generation, Predecessor};
 use crate::inheritance::manager::Store;
 use crate::listener_tls;
-use crate::running::{Addresses, Facts, Order, ReloadError};
+use crate::running::{Addresses, Facts, Failed, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
 pub(super) const POLL: Duration = Duration::from_millis(20);
@@ -159,12 +159,14 @@ impl Supervisor {
         let workers = Workers::start_with(traffic, sockets).map_err(failed)?;
         let generations = predecessor.map(Predecessor::serving).transpose().map_err(handed)?.unwrap_or_default();
         let is_draining = Arc::new(AtomicBool::new(false));
+        let failed_upgrades = Failed::default();
         let process = ThisProcess {
             io,
             board: Arc::clone(&board),
             monitor: handle.clone(),
             faults: workers.faults(),
             is_draining: Arc::clone(&is_draining),
+            failed_upgrades: failed_upgrades.clone(),
         };
         let (sender, commands) = mpsc::channel(COMMANDS);
         tokio::task::spawn_local(listener_tls::watch(server_tls.clone(), Arc::clone(&metrics)));
@@ -183,6 +185,7 @@ impl Supervisor {
             listeners: addresses.clone(),
             control: control_address,
             is_handed_over: Arc::clone(&is_handed_over),
+            failed_upgrades,
         };
         for (id, address) in workers.addresses() {
             tracing::info!(target: "lazaret", listener = id.as_str(), %address, "listening");

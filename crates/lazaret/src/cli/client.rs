@@ -1,4 +1,5 @@
-//! Commands that talk to a running process over its control API: `status`, `explain`, `journal`, `reload`.
+//! Commands that talk to a running process over its control API: `status`, `explain`, `journal`, `reload`,
+//! `upgrade`.
 //!
 //! Each command is three steps: find the API ([`target`]), ask it ([`http`]), render the document (a pure function from
 //! document to text, tested by its text). `--format json` prints the API's own documents.
@@ -17,6 +18,8 @@ pub(super) mod explain;
 pub(super) mod journal;
 
 pub(super) mod reload;
+
+pub(super) mod upgrade;
 
 mod http;
 mod table;

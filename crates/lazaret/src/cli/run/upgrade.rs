@@ -22,6 +22,7 @@ pub(super) fn begin(running: &Running) {
     let spawned = thread::Builder::new().name("upgrade".to_owned()).spawn(move || {
         notify::reloading();
         if let Err(error) = upgrade(&upgrader) {
+            upgrader.note_failed(&error);
             tracing::error!(target: "lazaret", %error, "no upgrade, this process goes on");
             notify::ready();
         }
