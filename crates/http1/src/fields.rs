@@ -34,8 +34,13 @@ impl Span {
         text.get(start..start + self.len as usize).unwrap_or_default()
     }
 
+    /// The two together, where `next` begins where this one ends.
+    pub(crate) fn joined(self, next: Self) -> Option<Self> {
+        self.is_followed_by(next).then(|| self.through(next, 0))
+    }
+
     /// Whether `next` begins where this one ends.
-    pub(crate) fn is_followed_by(self, next: Self) -> bool {
+    fn is_followed_by(self, next: Self) -> bool {
         self.start + self.len == next.start
     }
 
@@ -58,6 +63,16 @@ pub struct Field {
     pub fate: Fate,
     /// Whether the line came as it would be written.
     pub(crate) form: Form,
+}
+
+impl Field {
+    /// The whole line with its end, where it came as it would be written.
+    pub(crate) fn line(&self) -> Option<Span> {
+        match self.form {
+            Form::Usual => Some(self.name.through(self.value, CRLF)),
+            Form::Other => None,
+        }
+    }
 }
 
 /// How a field line is spelled.
@@ -168,6 +183,8 @@ impl Known {
         }
     }
 
+    const COUNT: usize = Self::Date as usize + 1;
+
     fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -196,6 +213,10 @@ pub(crate) struct Section {
     fields: Vec<Field>,
     /// A bit for each [`Known`] that is among them: most questions are about fields that are not there.
     seen: u32,
+    /// A bit for each [`Known`] that is among them more than once.
+    repeated: u32,
+    /// Where the last one of each [`Known`] is; it counts where `seen` has its bit.
+    places: [u32; Known::COUNT],
 }
 
 impl Section {
@@ -208,54 +229,51 @@ impl Section {
     ) -> Result<Option<usize>, FieldError> {
         self.fields.clear();
         self.seen = 0;
-        let mut at = start;
+        self.repeated = 0;
+        let section = bytes.get(start..).unwrap_or_default();
+        let mut rest = section;
         loop {
-            let line = bytes.get(at..).unwrap_or_default();
+            let at = bytes.len() - rest.len();
             if at - start > limits.bytes {
                 return Err(FieldError::TooLarge);
             }
-            // What is full and still not complete cannot become complete within the limit.
-            let partial = || if bytes.len() - start >= limits.bytes { Err(FieldError::TooLarge) } else { Ok(None) };
-            let colon = end_of_name(line);
-            let after = match line.get(colon..) {
-                Some([b':', after @ ..]) if colon > 0 => after,
-                // No name begins with any of these, so that lines with a name are not asked for them.
-                _ => match line {
-                    [] | [b'\r'] => return partial(),
-                    [b'\r', b'\n', ..] => {
-                        let end = at + 2;
-                        return if end - start > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) };
-                    }
-                    [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
-                    [b' ' | b'\t', ..] => return Err(FieldError::Folded),
-                    [_, ..] if colon == line.len() => return partial(),
-                    [_, ..] => return Err(no_colon(line.get(colon).copied())),
-                },
+            let colon = end_of_name(rest);
+            let (name, after) = match rest.split_at_checked(colon) {
+                Some((name, [b':', after @ ..])) if !name.is_empty() => (name, after),
+                _ => return no_field(rest, colon, section, limits).map(|end| end.map(|end| start + end)),
             };
-            let Some(length) = end_of_value(after) else { return partial() };
-            let (raw, end) = after.split_at(length);
-            match end {
-                [b'\r', b'\n', ..] => {}
-                [b'\r'] => return partial(),
-                [b'\r' | b'\n', ..] => return Err(FieldError::LineEnd),
-                _ => return Err(FieldError::Value),
-            }
+            let length = end_of_value(after);
+            let Some((raw, next)) = after.split_at_checked(length) else { return partial(section, limits) };
+            let [b'\r', b'\n', next @ ..] = next else { return no_end(next, section, limits) };
             if self.fields.len() == limits.fields {
                 return Err(FieldError::TooMany);
             }
-            let (before, value, form) = trim(raw);
-            let value_at = at + colon + 1 + before;
-            let known = Known::of(line.get(..colon).unwrap_or_default());
-            self.seen |= known.bit();
-            self.fields.push(Field {
-                name: Span::new(at, at + colon),
-                value: Span::new(value_at, value_at + value),
-                known,
-                fate: Fate::ByName,
-                form,
-            });
-            at += colon + 1 + length + 2;
+            let (value, form) = trim(raw, at + colon + 1);
+            let known = Known::of(name);
+            if known != Known::Other {
+                self.note(known);
+            }
+            self.fields.push(Field { name: Span::new(at, at + colon), value, known, fate: Fate::ByName, form });
+            rest = next;
         }
+    }
+
+    /// The field that comes next means something.
+    fn note(&mut self, known: Known) {
+        self.repeated |= self.seen & known.bit();
+        self.seen |= known.bit();
+        if let Some(place) = self.places.get_mut(known as usize) {
+            // Heads have far fewer lines: their limits are checked first.
+            *place = self.fields.len() as u32;
+        }
+    }
+
+    /// The one field with this name; `None` when there is none, or more than one.
+    #[inline]
+    pub(crate) fn only(&self, known: Known) -> Option<&Field> {
+        let is_alone = self.seen & !self.repeated & known.bit() != 0;
+        let place = self.places.get(known as usize).filter(|_| is_alone)?;
+        self.fields.get(*place as usize)
     }
 
     /// Whether such a field is there.
@@ -285,35 +303,66 @@ impl Section {
     }
 }
 
-/// What is wrong with a line whose name ends with another byte than a colon.
-fn no_colon(end: Option<u8>) -> FieldError {
-    match end {
-        Some(b' ' | b'\t') => FieldError::BlankBeforeColon,
-        Some(_) | None => FieldError::Name,
+/// A line that does not begin with a name and a colon: the empty line at the section's end, or a fault, or there is more
+/// to come.
+#[cold]
+fn no_field(line: &[u8], name: usize, section: &[u8], limits: &HeadLimits) -> Result<Option<usize>, FieldError> {
+    match line {
+        [b'\r', b'\n', rest @ ..] => {
+            let end = section.len() - rest.len();
+            if end > limits.bytes { Err(FieldError::TooLarge) } else { Ok(Some(end)) }
+        }
+        [] | [b'\r'] => partial(section, limits),
+        [b'\r' | b'\n', ..] => Err(FieldError::LineEnd),
+        [b' ' | b'\t', ..] => Err(FieldError::Folded),
+        [_, ..] => match line.get(name) {
+            None => partial(section, limits),
+            Some(b' ' | b'\t') => Err(FieldError::BlankBeforeColon),
+            Some(_) => Err(FieldError::Name),
+        },
     }
 }
 
-/// Bytes of blank before a value, the length of the value without blanks around it, and how it is spelled. `raw` holds no
-/// control but tabs.
+/// A value that does not end as a line does.
+#[cold]
+fn no_end(rest: &[u8], section: &[u8], limits: &HeadLimits) -> Result<Option<usize>, FieldError> {
+    match rest {
+        [] | [b'\r'] => partial(section, limits),
+        [b'\r' | b'\n', ..] => Err(FieldError::LineEnd),
+        [_, ..] => Err(FieldError::Value),
+    }
+}
+
+/// What is full and still not complete cannot become complete within the limit.
+#[cold]
+fn partial(section: &[u8], limits: &HeadLimits) -> Result<Option<usize>, FieldError> {
+    if section.len() >= limits.bytes { Err(FieldError::TooLarge) } else { Ok(None) }
+}
+
+/// The value in `raw`, which begins at `start`, without blanks around it, and how it is spelled. It holds no control but
+/// tabs.
 #[inline(always)]
-fn trim(raw: &[u8]) -> (usize, usize, Form) {
+fn trim(raw: &[u8], start: usize) -> (Span, Form) {
     // Of bytes that may stand in a value only blank and tab are not beyond the blank.
-    if let [b' ', first, .., last] | [b' ', first @ last] = raw
-        && *first > b' '
+    if let ([b' ', rest @ ..], Some(last)) = (raw, raw.last())
+        && rest.first().is_some_and(|first| *first > b' ')
         && *last > b' '
     {
-        return (1, raw.len() - 1, Form::Usual);
+        return (Span::new(start + 1, start + raw.len()), Form::Usual);
     }
-    trim_all(raw)
+    trim_all(raw, start)
 }
 
 #[cold]
-fn trim_all(raw: &[u8]) -> (usize, usize, Form) {
+fn trim_all(raw: &[u8], start: usize) -> (Span, Form) {
     let is_blank = |byte: &u8| *byte == b' ' || *byte == b'\t';
     let before = raw.iter().take_while(|byte| is_blank(byte)).count();
     let behind = raw.iter().rev().take_while(|byte| is_blank(byte)).count();
-    (before, raw.len().saturating_sub(before + behind), Form::Other)
+    let length = raw.len().saturating_sub(before + behind);
+    (Span::new(start + before, start + before + length), Form::Other)
 }
+
+const CRLF: usize = 2;
 
 /// Beyond those that mean something to a proxy: request control, credentials and payload processing.
 const NO_TRAILERS: [&[u8]; 14] = [

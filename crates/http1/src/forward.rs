@@ -14,7 +14,7 @@ use std::net::IpAddr;
 
 use crate::changed::{self, RequestChanges, ResponseChanges};
 use crate::connection::{Persistence, Version};
-use crate::fields::{Fate, Field, Form, Known, Section, Span};
+use crate::fields::{Fate, Field, Known, Section, Span};
 use crate::framing::{RequestFraming, ResponseFraming};
 use crate::request::Request;
 use crate::response::Response;
@@ -79,10 +79,27 @@ pub struct ResponseRewrite<'a> {
 pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRewrite<'a>) {
     match rewrite.changes {
         None => {
-            write_line(out, request.method_name(), rewrite.prefix, request.path(), request.query());
-            write_field(out, b"Host", rewrite.host.as_bytes());
             let (bytes, section) = request.section();
-            write_fields(out, bytes, section, |field| goes_to_destination(field, rewrite));
+            let mut fields = section.as_slice();
+            let mut run = Run::new(bytes);
+            match request.line().filter(|_| matches!(rewrite.prefix, "" | "/")) {
+                Some(line) => run.begin(line),
+                None => write_line(out, request.method_name(), rewrite.prefix, request.path(), request.query()),
+            }
+            match fields.split_first() {
+                Some((host, rest)) if is_host(host, bytes, rewrite) => {
+                    run.copy(out, host);
+                    fields = rest;
+                }
+                Some(_) | None => {
+                    run.end(out);
+                    write_field(out, b"Host", rewrite.host.as_bytes());
+                }
+            }
+            for field in fields.iter().filter(|field| goes_to_destination(field, rewrite)) {
+                run.copy(out, field);
+            }
+            run.end(out);
             write_framing(out, request);
             write_forwarded(out, request, rewrite);
         }
@@ -122,14 +139,25 @@ fn write_framing(out: &mut Vec<u8>, request: &Request<'_>) {
 /// A chunked body is declared chunked to an HTTP/1.1 client only; for an HTTP/1.0 client the caller decodes it and
 /// closes the connection at its end.
 pub fn response<'a>(out: &mut Vec<u8>, response: &Response<'a>, rewrite: &ResponseRewrite<'a>) {
-    write_status_line(out, response.status(), response.reason());
+    let (bytes, section) = response.section();
+    let keeps_length = matches!(response.framing(), ResponseFraming::Length(_)) && has_usual_length(bytes, section);
     let is_dated = match rewrite.changes {
         None => {
-            let (bytes, section) = response.section();
-            write_fields(out, bytes, section, goes_to_client);
+            let mut run = Run::new(bytes);
+            match response.line() {
+                Some(line) => run.begin(line),
+                None => write_status_line(out, response.status(), response.reason()),
+            }
+            let goes_on =
+                |field: &Field| goes_to_client(field) || (keeps_length && field.known == Known::ContentLength);
+            for field in section.as_slice().iter().filter(|field| goes_on(field)) {
+                run.copy(out, field);
+            }
+            run.end(out);
             section.all(Known::Date).any(|field| field.fate == Fate::ByName)
         }
         Some(changes) => {
+            write_status_line(out, response.status(), response.reason());
             let passing = response.fields().filter(|(field, ..)| goes_to_client(field));
             let passing = passing.map(|(_, name, value)| (name, value));
             changed::response_fields(out, response.status(), changes, passing) == changed::Dated::Yes
@@ -142,6 +170,7 @@ pub fn response<'a>(out: &mut Vec<u8>, response: &Response<'a>, rewrite: &Respon
         write_field(out, b"Set-Cookie", cookie.as_bytes());
     }
     match response.framing() {
+        ResponseFraming::Length(_) if keeps_length && rewrite.changes.is_none() => {}
         ResponseFraming::Length(length) => write_length(out, length),
         ResponseFraming::Chunked if rewrite.version == Version::Http11 => out.extend_from_slice(CHUNKED),
         ResponseFraming::None => {
@@ -281,9 +310,12 @@ pub(crate) fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite:
         has_host = request.values(Known::ForwardedHost).next().is_some();
     }
     write_address(out, rewrite.peer);
-    out.extend_from_slice(b"\r\n");
-    if !has_proto {
-        write_field(out, b"X-Forwarded-Proto", rewrite.proto.as_bytes());
+    if has_proto {
+        out.extend_from_slice(b"\r\n");
+    } else {
+        out.extend_from_slice(b"\r\nX-Forwarded-Proto: ");
+        out.extend_from_slice(rewrite.proto.as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
     if !has_host {
         let authority = request.authority();
@@ -293,29 +325,62 @@ pub(crate) fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite:
     }
 }
 
-/// Writes the fields that go on. A line that is spelled as it would be written, which nearly all are, is copied together
+/// Copies lines of a head that go on. One that is spelled as it would be written, which nearly all are, is copied together
 /// with its neighbours: the bytes are the same, and they were judged one by one.
-fn write_fields(out: &mut Vec<u8>, bytes: &[u8], section: &Section, goes_on: impl Fn(&Field) -> bool) {
-    let mut run = Span::default();
-    for field in section.as_slice().iter().filter(|field| goes_on(field)) {
-        match field.form {
-            Form::Usual => {
-                let line = field.name.through(field.value, CRLF.len());
-                if run.is_followed_by(line) {
-                    run = run.through(line, 0);
-                } else {
-                    out.extend_from_slice(run.of(bytes));
-                    run = line;
+struct Run<'a> {
+    bytes: &'a [u8],
+    /// What is to be copied next.
+    lines: Span,
+}
+
+impl<'a> Run<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, lines: Span::default() }
+    }
+
+    /// With the start line.
+    fn begin(&mut self, line: Span) {
+        self.lines = line;
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, out: &mut Vec<u8>, field: &Field) {
+        match field.line() {
+            Some(line) => match self.lines.joined(line) {
+                Some(both) => self.lines = both,
+                None => {
+                    self.end(out);
+                    self.lines = line;
                 }
-            }
-            Form::Other => {
-                out.extend_from_slice(run.of(bytes));
-                run = Span::default();
-                write_field(out, field.name.of(bytes), field.value.of(bytes));
+            },
+            None => {
+                self.end(out);
+                write_field(out, field.name.of(self.bytes), field.value.of(self.bytes));
             }
         }
     }
-    out.extend_from_slice(run.of(bytes));
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(std::mem::take(&mut self.lines).of(self.bytes));
+    }
+}
+
+/// Whether the Host that is to be said stands there, as it would be written.
+fn is_host(field: &Field, bytes: &[u8], rewrite: &RequestRewrite<'_>) -> bool {
+    field.known == Known::Host
+        && field.name.of(bytes) == b"Host"
+        && field.line().is_some()
+        && field.value.of(bytes) == rewrite.host.as_bytes()
+}
+
+/// Whether one field declares the length, in the digits in which it would be written.
+fn has_usual_length(bytes: &[u8], section: &Section) -> bool {
+    let value = section.only(Known::ContentLength).map(|field| field.value.of(bytes));
+    match value {
+        Some(b"0") => true,
+        Some([b'1'..=b'9', digits @ ..]) => digits.iter().all(u8::is_ascii_digit),
+        Some(_) | None => false,
+    }
 }
 
 fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
@@ -365,5 +430,4 @@ fn goes_to_client(field: &Field) -> bool {
     }
 }
 
-const CRLF: &[u8] = b"\r\n";
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";

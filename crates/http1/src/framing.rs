@@ -82,11 +82,11 @@ pub(crate) fn declared(fields: &Section, bytes: &[u8], version: Version) -> Resu
 /// All lengths must be the same number; the same number twice is one (RFC 9112 6.3).
 fn content_length(fields: &Section, bytes: &[u8]) -> Result<Option<u64>, FramingError> {
     // Nearly all heads have none, or one with one number.
-    let mut values = fields.values(bytes, Known::ContentLength);
-    match (values.next(), values.next()) {
-        (None, _) => return Ok(None),
-        (Some(text), None) if digits(text).is_some() => return Ok(digits(text)),
-        (Some(_), _) => {}
+    if !fields.has(Known::ContentLength) {
+        return Ok(None);
+    }
+    if let Some(length) = fields.only(Known::ContentLength).and_then(|field| digits(field.value.of(bytes))) {
+        return Ok(Some(length));
     }
     let mut found = None;
     for text in fields.values(bytes, Known::ContentLength).flat_map(list) {

@@ -15,8 +15,8 @@ use crate::error::{FieldError, RequestError};
 use crate::fields::{Fate, Field, Known, Section, Span};
 use crate::framing::{Declared, FramingError, RequestFraming, declared};
 use crate::limits::HeadLimits;
-use crate::scan::{end_of_line, find};
-use crate::syntax::{is_token, list};
+use crate::scan::{end_of_line, end_of_name, find};
+use crate::syntax::list;
 use crate::target::{self, Target};
 use crate::upgrade;
 
@@ -119,15 +119,14 @@ impl RequestHead {
     }
 
     fn read_line(&mut self, line: &[u8], start: usize) -> Result<(), RequestError> {
-        let method_end = line.iter().position(|&byte| byte == b' ').ok_or(RequestError::RequestLine)?;
-        let (method, rest) = line.split_at(method_end);
-        if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
-            return Err(RequestError::RequestLine);
-        }
-        let rest = rest.get(1..).unwrap_or_default();
-        let target_end = find(rest, b' ').ok_or(RequestError::RequestLine)?;
-        let (target, version) = rest.split_at(target_end);
-        let version = version.get(1..).unwrap_or_default();
+        let method_end = end_of_name(line);
+        let (method, rest) = match line.split_at_checked(method_end) {
+            Some((method, [b' ', rest @ ..])) if !method.is_empty() => (method, rest),
+            _ => return Err(RequestError::RequestLine),
+        };
+        let target_end = find(rest, b' ');
+        let version = rest.get(target_end + 1..).ok_or(RequestError::RequestLine)?;
+        let target = rest.get(..target_end).unwrap_or_default();
         self.version = Version::parse(version).ok_or_else(|| version_error(version))?;
         let kind = Method::from_bytes(method);
         if kind == Method::Connect {
@@ -156,11 +155,8 @@ impl RequestHead {
 
     /// RFC 9112 3.2: exactly one Host in HTTP/1.1, never two; an absolute target replaces it.
     fn judge_host(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
-        let mut hosts = self.fields.values(bytes, Known::Host);
-        let from_field = hosts.next();
-        let has_more = hosts.next().is_some();
-        drop(hosts);
-        if has_more || (from_field.is_none() && self.version == Version::Http11) {
+        let from_field = self.fields.only(Known::Host).map(|field| field.value.of(bytes));
+        if from_field.is_none() && (self.version == Version::Http11 || self.fields.has(Known::Host)) {
             return Err(RequestError::HostCount);
         }
         self.host.clear();
@@ -366,6 +362,12 @@ impl<'a> Request<'a> {
         fields.map(move |field| field.value.of(bytes))
     }
 
+    /// The request line with its end, where a line to a destination would be the same but for a path in front.
+    pub(crate) fn line(&self) -> Option<Span> {
+        let is_same = self.head.version == Version::Http11 && self.head.target.authority.is_none();
+        is_same.then(|| self.head.method_name.through(self.head.target_place, " HTTP/1.1\r\n".len()))
+    }
+
     pub(crate) fn section(&self) -> (&'a [u8], &'a Section) {
         (self.bytes, &self.head.fields)
     }
@@ -383,11 +385,11 @@ impl Fields for Request<'_> {
 
 /// The line up to its CRLF. `None`: its end is not there.
 pub(crate) fn start_line(window: &[u8]) -> Result<Option<&[u8]>, FieldError> {
-    let Some(end) = end_of_line(window) else { return Ok(None) };
-    match window.get(end..) {
-        Some([b'\r', b'\n', ..]) => Ok(window.get(..end)),
-        Some([b'\r']) => Ok(None),
-        _ => Err(FieldError::LineEnd),
+    let end = end_of_line(window);
+    match window.split_at_checked(end) {
+        Some((line, [b'\r', b'\n', ..])) => Ok(Some(line)),
+        Some((_, [] | [b'\r'])) | None => Ok(None),
+        Some(_) => Err(FieldError::LineEnd),
     }
 }
 

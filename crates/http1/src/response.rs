@@ -117,7 +117,7 @@ impl ResponseHead {
         };
         // Three digits, so the number fits.
         self.status = digits(&code).filter(|&code| code >= 100).ok_or(ResponseError::StatusLine)? as u16;
-        if end_of_value(reason).is_some() {
+        if end_of_value(reason) < reason.len() {
             return Err(ResponseError::StatusLine);
         }
         self.reason = Span::new(line.len() - reason.len(), line.len());
@@ -182,6 +182,12 @@ impl<'a> Response<'a> {
     /// Whether a `Retry-After` is there.
     pub fn has_retry_after(&self) -> bool {
         self.head.fields.has(Known::RetryAfter)
+    }
+
+    /// The status line with its end, where it is the one that would be written.
+    pub(crate) fn line(&self) -> Option<Span> {
+        let is_same = self.head.version == Version::Http11 && !self.head.reason.is_empty();
+        is_same.then(|| Span::default().through(self.head.reason, "\r\n".len()))
     }
 
     pub(crate) fn section(&self) -> (&'a [u8], &'a Section) {

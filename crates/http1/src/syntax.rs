@@ -70,26 +70,40 @@ pub fn write_number(out: &mut Vec<u8>, number: u64) {
 pub fn write_address(out: &mut Vec<u8>, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
-            for (place, octet) in address.octets().into_iter().enumerate() {
-                if place > 0 {
-                    out.push(b'.');
-                }
+            for octet in address.octets() {
                 write_octet(out, octet);
             }
+            // The last dot.
+            out.pop();
         }
         // Writing into memory does not fail.
         IpAddr::V6(address) => drop(write!(out, "{address}")),
     }
 }
 
+/// With a dot behind it. Four bytes are stored, whatever the length: a copy of unknown length costs more.
 fn write_octet(out: &mut Vec<u8>, octet: u8) {
-    let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10].map(|digit| b'0' + digit);
-    match octet {
-        100.. => out.extend_from_slice(&[hundreds, tens, ones]),
-        10..100 => out.extend_from_slice(&[tens, ones]),
-        0..10 => out.push(ones),
-    }
+    let (text, length) = OCTETS[usize::from(octet)];
+    out.extend_from_slice(&text);
+    out.truncate(out.len() - text.len() + usize::from(length));
 }
+
+/// Each octet in decimal with a dot behind it, and the length of both.
+static OCTETS: [([u8; 4], u8); 256] = {
+    let mut table = [([b'.'; 4], 0); 256];
+    let mut octet = 0;
+    while octet < table.len() {
+        let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10];
+        let digits = [b'0' + hundreds as u8, b'0' + tens as u8, b'0' + ones as u8];
+        table[octet] = match digits {
+            [b'0', b'0', ones] => ([ones, b'.', b'.', b'.'], 2),
+            [b'0', tens, ones] => ([tens, ones, b'.', b'.'], 3),
+            [hundreds, tens, ones] => ([hundreds, tens, ones, b'.'], 4),
+        };
+        octet += 1;
+    }
+    table
+};
 
 fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'

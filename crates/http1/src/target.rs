@@ -5,7 +5,7 @@ use model::request::Method;
 
 use crate::error::RequestError;
 use crate::fields::Span;
-use crate::scan::{find, is_all_host, is_all_target};
+use crate::scan::{end_of_host, end_of_target, find};
 
 /// Where the parts of a target lie in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Target {
 
 /// Parses a target.
 pub(crate) fn parse(text: &[u8], method: Method) -> Result<Target, RequestError> {
-    if text.is_empty() || !is_all_target(text) {
+    if text.is_empty() || end_of_target(text) < text.len() {
         return Err(RequestError::Target);
     }
     match text {
@@ -51,8 +51,8 @@ fn absolute(text: &[u8], method: Method) -> Result<Target, RequestError> {
 
 fn path_and_query(text: &[u8], start: usize) -> Target {
     let mark = find(text, b'?');
-    let path = Span::new(start, start + mark.unwrap_or(text.len()));
-    let query = mark.map(|mark| Span::new(start + mark + 1, start + text.len()));
+    let path = Span::new(start, start + mark);
+    let query = (mark < text.len()).then(|| Span::new(start + mark + 1, start + text.len()));
     Target { scheme: None, authority: None, path, query, is_asterisk: false }
 }
 
@@ -71,11 +71,11 @@ pub(crate) fn authority(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestErro
         }
     } else {
         let colon = find(text, b':');
-        let host = text.get(..colon.unwrap_or(text.len())).unwrap_or_default();
-        if host.is_empty() || !is_all_host(host) {
+        let host = text.get(..colon).unwrap_or_default();
+        if host.is_empty() || end_of_host(host) < host.len() {
             return Err(RequestError::Authority);
         }
-        (host, colon.map(|colon| text.get(colon + 1..).unwrap_or_default()))
+        (host, text.get(colon + 1..))
     };
     let port = match port {
         // `host:` is a host with the default port (RFC 3986 6.2.3).

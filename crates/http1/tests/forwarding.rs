@@ -133,7 +133,7 @@ fn answers_say_what_becomes_of_the_connection() {
     ] {
         assert_eq!(
             answered(text, RequestKind::Other, version, persistence),
-            format!("HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 0\r\n{line}\r\n")
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nDate: now\r\n{line}\r\n")
         );
     }
 }
@@ -201,4 +201,38 @@ fn lines_that_are_copied_together_read_as_if_each_had_been_written_anew() {
         let written = out.split_once("X-Forwarded-For").unwrap().0.split_once("Host: d1:81\r\n").unwrap().1;
         assert_eq!(written, expected, "{lines:?}");
     }
+}
+
+#[test]
+fn a_length_is_kept_where_it_stands_only_as_it_would_be_written() {
+    let out = |head: &str| answered(head, RequestKind::Other, Version::Http11, Persistence::KeepAlive);
+    let usual = "HTTP/1.1 200 Fein\r\ncontent-length: 12\r\nA: b\r\nDate: then\r\n\r\n";
+    assert_eq!(out(usual), usual);
+    for (text, kept) in [("012", "12"), ("12, 12", "12"), ("00", "0")] {
+        let head = format!("HTTP/1.1 200 Fein\r\nContent-Length: {text}\r\nDate: then\r\n\r\n");
+        assert_eq!(out(&head), format!("HTTP/1.1 200 Fein\r\nDate: then\r\nContent-Length: {kept}\r\n\r\n"));
+    }
+    let twice = "HTTP/1.1 200 Fein\r\nContent-Length: 12\r\nContent-Length: 12\r\nDate: then\r\n\r\n";
+    assert_eq!(out(twice), "HTTP/1.1 200 Fein\r\nDate: then\r\nContent-Length: 12\r\n\r\n");
+}
+
+#[test]
+fn a_head_that_says_already_what_is_to_be_said_goes_on_as_it_came() {
+    let rewrite = RequestRewrite { host: "a.test", ..REWRITE };
+    let head = "GET /x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n";
+    let text = format!("{head}\r\n");
+    assert!(forwarded(&text, rewrite).starts_with(&format!("{head}X-Forwarded-For: ")));
+    for (line, host, first) in [
+        ("GET /x?y HTTP/1.0", "Host: a.test", "GET /x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"),
+        ("GET http://a.test/x HTTP/1.1", "Host: b", "GET /x HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"),
+        ("GET /x HTTP/1.1", "HOST: a.test", "GET /x HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"),
+        ("GET /x HTTP/1.1", "Host:a.test", "GET /x HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"),
+        ("GET /x HTTP/1.1", "Host: A.test", "GET /x HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"),
+        ("GET /x HTTP/1.1", "A: b\r\nHost: a.test", "GET /x HTTP/1.1\r\nHost: a.test\r\nA: b\r\nA: b\r\n"),
+    ] {
+        let out = forwarded(&format!("{line}\r\n{host}\r\nA: b\r\n\r\n"), rewrite);
+        assert!(out.starts_with(first), "{line} {host}: {out}");
+    }
+    let prefixed = forwarded(&text, RequestRewrite { prefix: "/p", ..rewrite });
+    assert!(prefixed.starts_with("GET /p/x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"), "{prefixed}");
 }
