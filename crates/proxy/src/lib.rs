@@ -68,6 +68,7 @@ mod client_address;
 mod limits;
 mod request_id;
 mod sharing;
+mod sums;
 
 mod access_log;
 mod record;

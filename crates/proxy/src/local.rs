@@ -21,6 +21,7 @@ use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::request_id::Ids;
 use crate::seats::{self, Seats};
+use crate::sums::Sums;
 use crate::tally::Tally;
 use crate::timer::Timer;
 use crate::tls::ServerTls;
@@ -32,6 +33,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) connector: Connector<I, R>,
     pub(crate) board: board::Worker<Snapshot>,
     pub(crate) metrics: WorkerMetrics,
+    /// Where of these what every request counts is.
+    pub(crate) sums: Sums,
     pub(crate) access_log: Option<ReopenFile>,
     pub(crate) instance: Arc<str>,
     pub(crate) picks: RefCell<exchange::Worker>,

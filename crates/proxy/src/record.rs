@@ -73,7 +73,7 @@ impl Record {
                 local.metrics.retry(&cluster.id);
             }
             let outcome = &report.outcome;
-            local.metrics.attempt(&cluster.id, &destination.id, outcome.class);
+            local.sums.attempt(&local.metrics, cluster, destination, outcome.class);
             if outcome.failure == Some(FailureKind::Local) {
                 local.metrics.local_failure(&cluster.id);
             }
@@ -94,7 +94,14 @@ impl Record {
         let placement = told.walked.map(|(exchange, _)| exchange.placement()).unwrap_or_default();
         let snapshot = told.walked.map(|(_, snapshot)| snapshot);
         let cluster = placement.cluster.and_then(|index| snapshot?.clusters.get(index.index()));
-        local.metrics.request(cluster.map(|cluster| &cluster.id), outcome.status, outcome.reason);
+        match placement.cluster.zip(cluster) {
+            Some((index, cluster)) if outcome.reason.is_empty() => {
+                local.sums.request(&local.metrics, index, cluster, outcome.status);
+            }
+            Some(_) | None => {
+                local.metrics.request(cluster.map(|cluster| &cluster.id), outcome.status, outcome.reason);
+            }
+        }
         let denied = told.walked.and_then(|(exchange, _)| exchange.retry_denied());
         if let (Some(cluster), Some(denied)) = (cluster, denied) {
             local.metrics.retry_denied(&cluster.id, denied.as_str());

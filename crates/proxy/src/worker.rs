@@ -33,6 +33,7 @@ use crate::local::{Local, scratch};
 use crate::presence::Presence;
 use crate::request_id::Ids;
 use crate::seats::Seats;
+use crate::sums::Sums;
 use crate::tally::Tally;
 use crate::tls::ServerTls;
 use crate::wall::Date;
@@ -100,6 +101,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         io: start.io,
         board,
         metrics: start.metrics,
+        sums: Sums::default(),
         access_log: start.access_log,
         instance: start.instance,
         picks: RefCell::new(exchange::Worker::new(start.seed)),

@@ -20,7 +20,7 @@ mod scrape;
 mod worker;
 
 pub use scrape::{Format, ScrapeView};
-pub use worker::{OpenTunnel, WorkerMetrics};
+pub use worker::{AttemptSums, OpenTunnel, RequestSums, WorkerMetrics};
 
 /// Counters of the whole process. Shared by `Arc`.
 #[derive(Default)]

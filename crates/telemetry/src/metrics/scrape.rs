@@ -103,19 +103,21 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
         });
         shard.visit(keep, |cluster, counts| {
             let cluster = || ("cluster", cluster.map_or("", ClusterId::as_str).to_owned());
-            for ((class, reason), sum) in &counts.requests {
-                let status = if *class == 0 { "none".to_owned() } else { format!("{class}xx") };
-                let labels = vec![cluster(), ("status", status), ("reason", (*reason).to_owned())];
-                page.add(names::REQUESTS, Kind::Counter, labels, *sum as f64);
+            let told = counts.requests.iter().map(|((class, reason), sum)| (*class, *reason, *sum));
+            let forwarded = counts.forwarded.read().map(|(class, sum)| (class, "", sum));
+            for (class, reason, sum) in told.chain(forwarded) {
+                let status = if class == 0 { "none".to_owned() } else { format!("{class}xx") };
+                let labels = vec![cluster(), ("status", status), ("reason", reason.to_owned())];
+                page.add(names::REQUESTS, Kind::Counter, labels, sum as f64);
             }
             for (destination, sums) in &counts.attempts {
-                for (class, sum) in OutcomeClass::ALL.iter().zip(sums).filter(|(_, sum)| **sum > 0) {
+                for (class, sum) in OutcomeClass::ALL.iter().zip(sums.read()).filter(|(_, sum)| *sum > 0) {
                     let labels = vec![
                         cluster(),
                         ("destination", destination.to_string()),
                         ("outcome", class.as_str().to_owned()),
                     ];
-                    page.add(names::ATTEMPTS, Kind::Counter, labels, *sum as f64);
+                    page.add(names::ATTEMPTS, Kind::Counter, labels, sum as f64);
                 }
             }
             for ((destination, how), sum) in &counts.stale {

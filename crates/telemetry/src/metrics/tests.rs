@@ -77,6 +77,31 @@ fn sums_of_workers_come_together() {
 }
 
 #[test]
+fn places_that_are_kept_count_into_the_same_sums_until_their_destination_is_gone() {
+    let metrics = Metrics::new();
+    let (cluster, a) = (ClusterId::from("api"), DestinationId::from("a"));
+    let worker = metrics.worker();
+    let (attempts, requests) = (worker.attempts_of(&cluster, &a), worker.requests_of(&cluster));
+    for _ in 0..3 {
+        attempts.count(OutcomeClass::Ok);
+        requests.count(200);
+    }
+    requests.count(499);
+    worker.attempt(&cluster, &a, OutcomeClass::Ok);
+    worker.request(Some(&cluster), 200, "");
+    let text = scrape(&metrics, &view(&["a"]));
+    has(&text, r#"lazaret_attempts_total{cluster="api",destination="a",outcome="ok"} 4"#);
+    has(&text, r#"lazaret_requests_total{cluster="api",status="2xx",reason=""} 4"#);
+    has(&text, r#"lazaret_requests_total{cluster="api",status="4xx",reason=""} 1"#);
+    assert!(attempts.is_shown() && requests.is_shown());
+    scrape(&metrics, &view(&["b"]));
+    assert!(!attempts.is_shown() && requests.is_shown());
+    worker.attempts_of(&cluster, &a).count(OutcomeClass::Ok);
+    let text = scrape(&metrics, &view(&["a"]));
+    has(&text, r#"lazaret_attempts_total{cluster="api",destination="a",outcome="ok"} 1"#);
+}
+
+#[test]
 fn the_present_is_read_from_the_view() {
     let text = scrape(&Metrics::default(), &view(&["a", "b\"c"]));
     has(&text, r#"lazaret_destination_health{cluster="api",destination="a",check="active",health="healthy"} 1"#);

@@ -1,6 +1,10 @@
 //! One worker's counters. The lock is the worker's own: it waits only while a scrape copies the sums.
+//!
+//! What every request counts is looked up once and kept ([`AttemptSums`], [`RequestSums`]): then counting is one plain
+//! store into memory that nobody else writes.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use model::id::{ClusterId, DestinationId, ListenerId};
@@ -59,12 +63,14 @@ pub(super) struct ListenerCounts {
 }
 
 /// The sums of one cluster.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct ClusterCounts {
     /// By class of status (0: none was sent) and reason.
     pub(super) requests: BTreeMap<(u16, &'static str), u64>,
-    /// By destination, then by [`OutcomeClass::code`].
-    pub(super) attempts: BTreeMap<DestinationId, [u64; OutcomeClass::ALL.len()]>,
+    /// Those of which nothing is to be said but the class of status.
+    pub(super) forwarded: RequestSums,
+    /// By destination.
+    pub(super) attempts: BTreeMap<DestinationId, AttemptSums>,
     /// By destination and how the connection ended.
     pub(super) stale: BTreeMap<(DestinationId, FailureKind), u64>,
     pub(super) local_failures: u64,
@@ -72,7 +78,101 @@ pub(super) struct ClusterCounts {
     pub(super) retry_denied: BTreeMap<&'static str, u64>,
 }
 
+/// Sums that one worker counts and scrapes read.
+#[derive(Debug)]
+struct Sums<const N: usize>([AtomicU64; N]);
+
+impl<const N: usize> Default for Sums<N> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::default()))
+    }
+}
+
+impl<const N: usize> Sums<N> {
+    /// There is one thread that counts, so that no step is lost between the load and the store.
+    #[inline]
+    fn count(&self, place: usize) {
+        if let Some(sum) = self.0.get(place) {
+            sum.store(sum.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> [u64; N] {
+        self.0.each_ref().map(|sum| sum.load(Ordering::Relaxed))
+    }
+}
+
+/// What one worker counts of one destination's attempts. To be counted by the worker's thread alone.
+#[derive(Debug, Default)]
+pub struct AttemptSums(Arc<Sums<{ OutcomeClass::ALL.len() }>>);
+
+impl AttemptSums {
+    /// An attempt ended.
+    #[inline]
+    pub fn count(&self, class: OutcomeClass) {
+        self.0.count(usize::from(class.code()));
+    }
+
+    /// Whether scrapes still show it: not once its destination was gone for a while.
+    #[inline]
+    pub fn is_shown(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// By [`OutcomeClass::code`].
+    pub(super) fn read(&self) -> [u64; OutcomeClass::ALL.len()] {
+        self.0.read()
+    }
+}
+
+/// What one worker counts of the requests that a cluster's destinations answered whole. To be counted by the worker's
+/// thread alone.
+#[derive(Debug, Default)]
+pub struct RequestSums(Arc<Sums<STATUS_CLASSES>>);
+
+impl RequestSums {
+    /// An exchange is over; `status`: what the client saw.
+    #[inline]
+    pub fn count(&self, status: u16) {
+        self.0.count(usize::from(status / 100));
+    }
+
+    /// Whether scrapes still show it: not once its cluster was gone for a while.
+    #[inline]
+    pub fn is_shown(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// With the class of status, those that are not zero.
+    pub(super) fn read(&self) -> impl Iterator<Item = (u16, u64)> {
+        (0..).zip(self.0.read()).filter(|(_, sum)| *sum > 0)
+    }
+}
+
+/// A status has three digits; 0 stands for none.
+const STATUS_CLASSES: usize = 10;
+
 impl WorkerMetrics {
+    /// The place where attempts at this destination are counted.
+    pub fn attempts_of(&self, cluster: &ClusterId, destination: &DestinationId) -> AttemptSums {
+        let mut found = AttemptSums::default();
+        self.count(Some(cluster), |counts| {
+            let sums = match counts.attempts.get(destination) {
+                Some(sums) => sums,
+                None => counts.attempts.entry(destination.clone()).or_default(),
+            };
+            found = AttemptSums(Arc::clone(&sums.0));
+        });
+        found
+    }
+
+    /// The place where requests are counted that this cluster's destinations answer.
+    pub fn requests_of(&self, cluster: &ClusterId) -> RequestSums {
+        let mut found = RequestSums::default();
+        self.count(Some(cluster), |counts| found = RequestSums(Arc::clone(&counts.forwarded.0)));
+        found
+    }
+
     /// An exchange is over. `status`: what the client saw, 499 when it was gone; `reason`: why the answer was our own,
     /// empty when it came from a destination.
     pub fn request(&self, cluster: Option<&ClusterId>, status: u16, reason: &'static str) {
@@ -81,15 +181,7 @@ impl WorkerMetrics {
 
     /// An attempt ended.
     pub fn attempt(&self, cluster: &ClusterId, destination: &DestinationId, class: OutcomeClass) {
-        self.count(Some(cluster), |counts| {
-            let sums = match counts.attempts.get_mut(destination) {
-                Some(sums) => sums,
-                None => counts.attempts.entry(destination.clone()).or_default(),
-            };
-            if let Some(sum) = sums.get_mut(usize::from(class.code())) {
-                *sum += 1;
-            }
-        });
+        self.attempts_of(cluster, destination).count(class);
     }
 
     /// A pooled connection had ended before any byte of an answer; `how`: closed or reset.
