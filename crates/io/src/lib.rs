@@ -72,6 +72,17 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
     /// This end.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 
+    /// Writes what can be taken at once, and has nobody woken: `WouldBlock` says that nothing was taken, and that
+    /// `poll_write` is to be asked. It costs less than that, so small messages are tried here first.
+    fn try_write(&self, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Whether it is known, without asking anybody, that nothing can be read now.
+    fn is_known_quiet(&self) -> bool {
+        false
+    }
+
     /// When it is dropped the peer sees a reset in place of an orderly end, so that what was cut off cannot pass for
     /// whole.
     fn reset_on_drop(&self);

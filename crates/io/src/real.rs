@@ -10,6 +10,7 @@ use std::time::Instant as StdInstant;
 use model::time::Timestamp;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
@@ -109,6 +110,17 @@ impl Stream for TcpStream {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         Self::local_addr(self)
+    }
+
+    #[inline]
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, bytes)
+    }
+
+    #[inline]
+    fn is_known_quiet(&self) -> bool {
+        // Runs only where the runtime has heard of something to read.
+        self.try_io(Interest::READABLE, || Ok(())).is_err()
     }
 
     fn reset_on_drop(&self) {

@@ -154,7 +154,7 @@ impl<I: Io> Client<I> {
         at: &mut usize,
     ) -> Poll<io::Result<()>> {
         let before = *at;
-        let result = poll_send(&mut self.stream, context, bytes, at);
+        let result = poll_send_small(&mut self.stream, context, bytes, at);
         self.sent += (*at - before) as u64;
         result
     }
@@ -317,6 +317,26 @@ pub(crate) fn poll_send<S: AsyncWrite + Unpin>(
     Pin::new(stream).poll_flush(context)
 }
 
+/// The same for heads and what is small: it is nearly always taken at once.
+#[inline]
+pub(crate) fn poll_send_small<S: Stream>(
+    stream: &mut S,
+    context: &mut Context<'_>,
+    bytes: &[u8],
+    at: &mut usize,
+) -> Poll<io::Result<()>> {
+    let rest = bytes.get(*at..).unwrap_or_default();
+    if (1..=SMALL).contains(&rest.len())
+        && let Ok(taken) = stream.try_write(rest)
+    {
+        *at += taken;
+    }
+    // What was not taken, and why, shows here.
+    poll_send(stream, context, bytes, at)
+}
+
+/// What is longer may well not be taken whole, and then the runtime is to be asked in any case.
+const SMALL: usize = 16 * 1024;
 /// So much of the client's next requests is read while one is served.
 const AHEAD: usize = 64 * 1024;
 const LINGER: Duration = Duration::from_secs(5);

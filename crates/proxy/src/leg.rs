@@ -14,7 +14,7 @@ use model::upstream::{SendProxy, UpstreamHttp};
 use upstream::pool::Keep;
 use upstream::{Key, Resolve, Stream, Target};
 
-use crate::client::{Client, poll_send};
+use crate::client::{Client, poll_send_small};
 use crate::local::Local;
 
 /// A connection to a destination, in use.
@@ -57,7 +57,7 @@ impl<S: ::io::Stream> Leg<S> {
             return Poll::Ready(());
         }
         let before = *at;
-        let result = poll_send(&mut self.stream, context, bytes, at);
+        let result = poll_send_small(&mut self.stream, context, bytes, at);
         self.has_sent |= *at > before;
         match result {
             Poll::Pending => Poll::Pending,
@@ -126,7 +126,7 @@ pub(crate) fn pooled<I: Io, R>(
     destination: &DestinationView,
     now: Timestamp,
 ) -> Option<Leg<I::Stream>> {
-    let stream = local.pool.borrow_mut().take(&key_of(cluster, destination), now)?;
+    let stream = local.pool.borrow_mut().take(&key_of(cluster, destination), now, ::io::Stream::is_known_quiet)?;
     Some(leg(local, stream, Origin::Reused, destination.slot))
 }
 

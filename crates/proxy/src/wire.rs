@@ -41,6 +41,14 @@ impl<S: Stream> Stream for Wire<S> {
         self.socket().local_addr()
     }
 
+    #[inline]
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.try_write(bytes),
+            Self::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     fn reset_on_drop(&self) {
         self.socket().reset_on_drop();
     }

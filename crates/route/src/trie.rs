@@ -101,12 +101,7 @@ impl Node {
                 }
             }
         }
-        let mut rest = here;
-        let is_one_or_none = match rest.next() {
-            None => true,
-            Some(segment) => !segment.is_empty() && rest.next().is_none(),
-        };
-        if is_one_or_none {
+        if !self.optionals.is_empty() && is_one_or_none(here) {
             best = first(&self.optionals, best, accept);
         }
         first(&self.catch_alls, best, accept)
@@ -118,6 +113,14 @@ impl Node {
             return None;
         }
         let bytes = segment.as_bytes();
+        if let [(name, node)] = self.literals.as_slice() {
+            if name.eq_ignore_ascii_case(bytes) {
+                return Some(node);
+            }
+            if !bytes.contains(&b'%') {
+                return None;
+            }
+        }
         let mut short = [0; SHORT];
         let found = match short.get_mut(..bytes.len()) {
             // Without an escape the normal form is the lower case.
@@ -129,6 +132,13 @@ impl Node {
             Some(_) | None => self.literals.binary_search_by(|(name, _)| name.iter().copied().cmp(normal(segment))),
         };
         found.ok().and_then(|at| self.literals.get(at)).map(|(_, node)| node)
+    }
+}
+
+fn is_one_or_none(mut path: Segments<'_>) -> bool {
+    match path.next() {
+        None => true,
+        Some(segment) => !segment.is_empty() && path.next().is_none(),
     }
 }
 

@@ -69,8 +69,9 @@ impl<S: AsyncRead + Unpin> Pool<S> {
         self.len == 0
     }
 
-    /// The connection that was used last and is still good.
-    pub fn take(&mut self, key: &Key<'_>, now: Timestamp) -> Option<S> {
+    /// The connection that was used last and is still good. Of one that `is_known_quiet` holds for the runtime need not be
+    /// asked.
+    pub fn take(&mut self, key: &Key<'_>, now: Timestamp, is_known_quiet: impl Fn(&S) -> bool) -> Option<S> {
         let stack = self.stacks.get_mut(key.slot.index())?;
         if !stack.fits(key) {
             self.len -= stack.idle.len();
@@ -79,7 +80,7 @@ impl<S: AsyncRead + Unpin> Pool<S> {
         }
         while let Some(mut idle) = stack.idle.pop_back() {
             self.len -= 1;
-            if idle.until > now && is_quiet(&mut idle.stream) {
+            if idle.until > now && (is_known_quiet(&idle.stream) || is_quiet(&mut idle.stream)) {
                 return Some(idle.stream);
             }
         }
@@ -177,6 +178,10 @@ mod tests {
         Key { slot: Slot(slot), address: &ADDRESS, literal: None, tls: &TLS, http, outbound: &OUTBOUND }
     }
 
+    fn unknown(_: &DuplexStream) -> bool {
+        false
+    }
+
     fn at(seconds: u64) -> Timestamp {
         Timestamp::from_secs(seconds)
     }
@@ -196,12 +201,12 @@ mod tests {
     async fn the_newest_comes_first_and_the_oldest_goes_beyond_the_cap() {
         let (mut pool, mut others) = pool_of(3, KEEP);
         assert_eq!(pool.len(), 2);
-        let mut newest = pool.take(&key(3), at(1)).unwrap();
+        let mut newest = pool.take(&key(3), at(1), unknown).unwrap();
         newest.write_all(b"x").await.unwrap();
         let mut seen = [0; 1];
         tokio::io::AsyncReadExt::read_exact(&mut others[2], &mut seen).await.unwrap();
         assert_eq!(others[0].write_all(b"x").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
-        assert!(pool.take(&key(4), at(1)).is_none());
+        assert!(pool.take(&key(4), at(1), unknown).is_none());
     }
 
     #[tokio::test]
@@ -209,7 +214,7 @@ mod tests {
         let (mut pool, mut others) = pool_of(2, KEEP);
         others[1].write_all(b"HTTP/1.1 408 x\r\n").await.ok();
         drop(others.remove(0));
-        assert!(pool.take(&key(3), at(1)).is_none());
+        assert!(pool.take(&key(3), at(1), unknown).is_none());
         assert!(pool.is_empty());
     }
 
@@ -218,7 +223,7 @@ mod tests {
         let keep = Keep { announced: Some(Duration::from_secs(5)), ..KEEP };
         for (now, is_there) in [(3, true), (4, false)] {
             let (mut pool, _others) = pool_of(1, keep);
-            assert_eq!(pool.take(&key(3), at(now)).is_some(), is_there, "{now}");
+            assert_eq!(pool.take(&key(3), at(now), unknown).is_some(), is_there, "{now}");
         }
         let (pool, _others) = pool_of(1, Keep { announced: Some(Duration::from_secs(1)), ..KEEP });
         assert!(pool.is_empty());
@@ -228,7 +233,7 @@ mod tests {
     async fn another_destination_in_the_same_slot_never_gets_a_connection_made_before() {
         let (mut pool, _others) = pool_of(1, KEEP);
         let other = Url::parse("http://b.test/").unwrap();
-        assert!(pool.take(&Key { address: &other, ..key(3) }, at(1)).is_none());
+        assert!(pool.take(&Key { address: &other, ..key(3) }, at(1), unknown).is_none());
         assert!(pool.is_empty());
     }
 
@@ -238,7 +243,7 @@ mod tests {
         pool.retain(|slot| slot == Slot(3));
         assert_eq!(pool.len(), 2);
         pool.retain(|_| false);
-        assert!(pool.is_empty() && pool.take(&key(3), at(1)).is_none());
+        assert!(pool.is_empty() && pool.take(&key(3), at(1), unknown).is_none());
         assert_eq!(others[0].write_all(b"x").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
     }
 

@@ -47,6 +47,22 @@ impl<S: ::io::Stream> ::io::Stream for Stream<S> {
         self.transport().local_addr()
     }
 
+    #[inline]
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.try_write(bytes),
+            Self::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    #[inline]
+    fn is_known_quiet(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_known_quiet(),
+            Self::Tls(_) => false,
+        }
+    }
+
     fn reset_on_drop(&self) {
         self.transport().reset_on_drop();
     }
