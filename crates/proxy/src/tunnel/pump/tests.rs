@@ -38,7 +38,7 @@ async fn what_was_read_before_goes_first_and_each_end_is_passed_on() {
     assert_eq!((both.sent_up(), both.sent_down(), both.moved()), (14, 505, 8 + 14 + 500 + 505));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_more_than_one_read_is_held_and_none_when_it_was_taken() {
     let (mut client, mut near) = duplex(1 << 20);
     let (mut far, mut destination) = duplex(16);
