@@ -25,16 +25,19 @@ use crate::work::Work;
 
 /// Measures, prints, and replaces the section of a document when one is named.
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let document = match words {
-        [] => None,
-        [option, path] if option == "--document" => Some(PathBuf::from(path)),
-        _ => anyhow::bail!("usage: bench instructions [--document FILE]"),
+    let (work, document) = match words {
+        [] => (Work::Small, None),
+        [option, path] if option == "--document" => (Work::Small, Some(PathBuf::from(path))),
+        [option, name] if option == "--work" => (work(name)?, None),
+        _ => anyhow::bail!("usage: bench instructions [--document FILE | --work NAME]"),
     };
     let folder = std::env::temp_dir().join("lazaret-bench");
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     certificate::make(&folder)?;
-    let mut engine = Engine::new(Work::Small.messages(), Work::Small.transport(), certificate::client(&folder)?)?;
-    let peer = Peer::new("lazaret", Work::Small, &folder)?;
+    let mut engine = Engine::new(work.messages(), work.transport(), certificate::client(&folder)?)?;
+    // Where two of ours are compared, the other one.
+    let ours = work.peers().iter().rfind(|name| name.starts_with("lazaret")).context("Lazaret takes part in all")?;
+    let peer = Peer::new(ours, work, &folder)?;
     let short = measure(&mut engine, &peer, &folder, SHORT)?;
     let long = measure(&mut engine, &peer, &folder, LONG)?;
     let text = table(&short, &long, (LONG - SHORT) * CONNECTIONS);
@@ -43,6 +46,11 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         Some(path) => write_into(&path, &text),
         None => Ok(()),
     }
+}
+
+/// A work whose load this program makes.
+fn work(name: &str) -> Result<Work> {
+    Work::of(name).filter(|work| !work.is_external()).with_context(|| format!("{name} cannot be counted"))
 }
 
 /// One run under callgrind: so many times each connection sends a request.
