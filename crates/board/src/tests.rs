@@ -71,6 +71,35 @@ fn attempts_in_flight_add_up_over_workers() {
 }
 
 #[test]
+fn a_success_writes_nothing_that_another_worker_or_the_core_reads_as_news() {
+    let snapshot = Arc::new(7);
+    let board = Board::new(2, Arc::clone(&snapshot));
+    let mut reader = board.reader().unwrap();
+    let woken = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&woken);
+    board.set_waker(Box::new(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    }));
+    board.deposit(3, 1_000, 5_000);
+    let (worker, other) = (board.worker(WorkerId(0)).unwrap(), board.worker(WorkerId(1)).unwrap());
+    drop((worker.snapshot(), other.snapshot()));
+    let shared = Arc::strong_count(&snapshot);
+    for request in 0..1_000 {
+        let _current = worker.snapshot();
+        // The snapshot's count of owners is memory of all: each worker counts its own requests in its own.
+        assert_eq!(Arc::strong_count(&snapshot), shared);
+        let _in_flight = worker.start(Slot(1));
+        worker.progressed(Slot(1), Timestamp::from_millis(request));
+        worker.succeeded(Slot(1));
+    }
+    assert_eq!(woken.load(Ordering::Relaxed), 0);
+    assert_eq!(drain(&mut reader), []);
+    assert_eq!(board.balance(3), 1_000);
+    assert_eq!(board.count(Slot(1), OutcomeClass::Ok), 1_000);
+    assert_eq!(board.in_flight(Slot(1)), 0);
+}
+
+#[test]
 fn an_event_tells_the_successes_before_it_and_the_tick_tells_the_rest() {
     let board = Board::new(1, Arc::new(()));
     let worker = board.worker(WorkerId(0)).unwrap();
