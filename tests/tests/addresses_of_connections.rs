@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use end_to_end::process::{Lazaret, free_address, get};
+use end_to_end::process::{Lazaret, free_address, get, request};
 use testkit::name_server::{NameServer, Says};
 
 /// A destination that notes who connects, and with what head; it answers once per connection.
@@ -103,6 +103,37 @@ fn destinations_at_ipv6_addresses_serve_clients_of_both_families() {
         assert_eq!(value(&head, "x-forwarded-for"), Some(bare), "bare, and IPv4 as IPv4: {head}");
         assert_eq!(value(&head, "host"), Some(six.address.to_string().as_str()), "{head}");
     }
+}
+
+/// IPV6-01: at a socket of both families an IPv4 client has an IPv4 address, for every list that asks.
+#[test]
+fn lists_of_ipv4_networks_hold_for_ipv4_clients_of_a_listener_of_both_families() {
+    let destination = Destination::start("127.0.0.1:0");
+    let (open, shut) = (free_address().port(), free_address().port());
+    let _lazaret = Lazaret::start(&format!(
+        "trusted_proxies: [127.0.0.0/8]\nlisteners:\n  open: {{address: \"[::]:{open}\", allow: [127.0.0.0/8]}}\n  shut: \
+         {{address: \"[::]:{shut}\", deny: [127.0.0.0/8]}}\nroutes: {{all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app, \
+         transforms: [{{forwarded: \"for\", for_format: IpAndPort}}]}}}}\nclusters: {{app: {{destinations: {{d: {{address: \
+         \"http://{}/\"}}}}}}}}\n",
+        destination.address
+    ));
+    let ask = |client: &str, port: u16, path: &str| {
+        let to: SocketAddr = format!("{client}:{port}").parse().unwrap();
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: a.test\r\nForwarded: for=192.0.2.9\r\nConnection: close\r\n\r\n");
+        request(to, &head).map(|answer| answer.status)
+    };
+    assert_eq!((ask("127.0.0.1", open, "/four"), ask("[::1]", open, "/no")), (Some(200), None));
+    assert_eq!((ask("127.0.0.1", shut, "/no"), ask("[::1]", shut, "/six")), (None, Some(200)));
+    // From a trusted proxy the client that it names stays, and IPv4 is written as IPv4; from anyone else it is the peer.
+    let four = destination.to("/four").remove(0).1;
+    let forwarded = value(&four, "forwarded").unwrap_or_default();
+    assert!(forwarded.contains("192.0.2.9") || forwarded.contains("127.0.0.1:"), "{four}");
+    assert!(!four.contains("::ffff"), "{four}");
+    let six = destination.to("/six").remove(0).1;
+    let forwarded = value(&six, "forwarded").unwrap_or_default();
+    assert!(forwarded.starts_with("for=\"[::1]:") && forwarded.ends_with('"'), "quoted and in brackets: {six}");
+    assert!(destination.to("/no").is_empty());
 }
 
 #[test]

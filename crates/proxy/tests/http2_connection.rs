@@ -19,6 +19,8 @@ use testkit::destination::{Act, Destination, Moment};
 use testkit::wait::eventually;
 
 const BOUND: Duration = Duration::from_secs(5);
+/// `:status: 200` of HPACK's static table (RFC 7541 appendix A).
+const STATUS_200: u8 = 0x88;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn slow(pause: Duration) -> Destination {
@@ -312,6 +314,44 @@ fn each_time_limit_is_a_504_with_its_name() {
             assert!(answer(gone).await.is_err());
         });
     }
+}
+
+/// SMUGGLING-05 (RFC 9113 8.1)
+#[test]
+fn trailers_that_are_no_trailers_never_reach_a_destination() {
+    let destination = Destination::answering(200, "ok");
+    let proxy = setup(&[destination.addr()]).start();
+    let post: Vec<u8> = [(":method", "POST"), (":scheme", "http"), (":authority", "a.test"), (":path", "/")]
+        .iter()
+        .flat_map(|(name, value)| field(name, value))
+        .collect();
+    // The HTTP/2 layer leaves these two out, and takes the others for an error.
+    for (name, is_dropped) in [
+        (":path", true),
+        (":authority", true),
+        (":status", false),
+        ("connection", false),
+        ("transfer-encoding", false),
+        ("Upper", false),
+    ] {
+        let mut raw = Raw::connect(proxy.addr);
+        raw.headers(1, &post, 0x4);
+        raw.frame(DATA, 0, 1, b"x");
+        raw.headers(1, &field(name, "/admin"), 0x5);
+        if is_dropped {
+            assert_eq!(raw.expect(HEADERS).payload.first(), Some(&STATUS_200), "{name}");
+            continue;
+        }
+        raw.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let frames = raw.rest();
+        assert!(frames.iter().all(|frame| frame.kind != HEADERS), "{name}: {frames:?}");
+        assert!(frames.iter().any(|frame| [RST_STREAM, GOAWAY].contains(&frame.kind)), "{name}: {frames:?}");
+    }
+    for request in destination.requests() {
+        let text = [request.message.head, request.message.raw_body].concat();
+        assert!(!String::from_utf8_lossy(&text).contains("/admin"), "{}", String::from_utf8_lossy(&text));
+    }
+    assert_eq!(proxy.count(0, OutcomeClass::AppFail) + proxy.count(0, OutcomeClass::ConnFail), 0);
 }
 
 #[test]
