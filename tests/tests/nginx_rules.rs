@@ -82,6 +82,9 @@ fn a_failing_server_is_ejected_at_its_fifth_failure_and_then_probed_by_one_reque
         from_b += usize::from(response.text() == "b");
         std::thread::sleep(Duration::from_millis(10));
     }
+    lazaret.wait_until("the log has the last answer", || {
+        lazaret.access_log().iter().filter(|line| line["path"] == "/back" && attempts(line) == ["b:ok"]).count() >= 5
+    });
     let log = lazaret.access_log();
     let retried = log.iter().filter(|line| attempts(line) == ["b:status", "a:ok"]).count();
     assert_eq!(retried, 7, "five failures and two probes were retried");

@@ -41,6 +41,8 @@ fn requests_that_race_with_the_idle_timeout_of_the_destination_are_answered() {
         outcomes[index / PAIRS].add(client.join().expect("a client does not panic"));
     }
     let [get, head, post] = outcomes;
+    let total = get.ok + head.ok + post.ok + post.failures.len();
+    lazaret.wait_until("every request has its line", || lazaret.access_log().len() >= total);
     let lines = lazaret.access_log();
     let stale = lines.iter().filter(|line| line["attempts"].as_array().is_some_and(|all| all.len() > 1)).count();
     println!("get {get:?} head {head:?} post {post:?}; {stale} of {} log lines have a second attempt", lines.len());

@@ -16,6 +16,7 @@ use model::listener::SelfCheck;
 use model::tls::Alpn;
 use upstream::Resolve;
 
+use crate::access_log::Protocol;
 use crate::ahead::Ahead;
 use crate::changes;
 use crate::client::{Client, Head, Patience};
@@ -129,7 +130,8 @@ async fn refuse<I: Io, R: Resolve>(
     let is_sent = client.send(&work.back, now + SEND).await.is_ok();
     let outcome = Outcome { status, reason: details, bytes_in: 0 };
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: client.address, sent: client.sent, request: None, walked: None, id };
+    let (protocol, sent) = (Protocol::Http1, client.sent);
+    let told = Told { listener, client: client.address, protocol, sent, request: None, walked: None, id };
     record.end(local, told, outcome, local.io.now());
     local.give_back(work);
     if is_sent {

@@ -9,11 +9,11 @@ use http1::request::RequestHead;
 use http1::response::ResponseHead;
 use io::Io;
 use telemetry::metrics::WorkerMetrics;
-use telemetry::reopen::ReopenFile;
 use upstream::h2::Connections;
 use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
+use crate::access_log::AccessLog;
 use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::h2;
@@ -35,7 +35,7 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) metrics: WorkerMetrics,
     /// Where of these what every request counts is.
     pub(crate) sums: Sums,
-    pub(crate) access_log: Option<ReopenFile>,
+    pub(crate) access_log: Option<AccessLog>,
     pub(crate) instance: Arc<str>,
     pub(crate) picks: RefCell<exchange::Worker>,
     pub(crate) pool: RefCell<Pool<Stream<I::Stream>>>,

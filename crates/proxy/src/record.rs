@@ -10,9 +10,8 @@ use io::Io;
 use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 
-use crate::access_log::{AttemptLine, Line, millis};
+use crate::access_log::{Attempts, Line, Protocol, Tries};
 use crate::local::Local;
-use crate::wall::rfc3339_now;
 
 pub(crate) use self::kept::Kept;
 
@@ -21,7 +20,8 @@ pub(crate) struct Record {
     started: Timestamp,
     /// [`crate::client::Client::sent`] at the start.
     sent_before: u64,
-    attempts: Vec<AttemptLine>,
+    /// Collected only where there is a log.
+    attempts: Tries,
     tries: u32,
 }
 
@@ -30,6 +30,7 @@ pub(crate) struct Record {
 pub(crate) struct Told<'a> {
     pub(crate) listener: &'a str,
     pub(crate) client: IpAddr,
+    pub(crate) protocol: Protocol,
     /// [`crate::client::Client::sent`] at the end.
     pub(crate) sent: u64,
     /// `None`: its head was refused.
@@ -54,7 +55,7 @@ pub(crate) struct Outcome {
 impl Record {
     /// An exchange begins.
     pub(crate) fn begin(now: Timestamp, sent_before: u64) -> Self {
-        Self { started: now, sent_before, attempts: Vec::new(), tries: 0 }
+        Self { started: now, sent_before, attempts: Tries::default(), tries: 0 }
     }
 
     /// An attempt ended.
@@ -85,7 +86,7 @@ impl Record {
         }
         self.tries += 1;
         if local.access_log.is_some() {
-            self.attempts.push(AttemptLine::of(report, snapshot, now, reused));
+            self.attempts.push(report, now, reused);
         }
     }
 
@@ -110,23 +111,23 @@ impl Record {
         let route = placement.route.and_then(|index| snapshot?.routes.get(index.index()));
         let request = told.request.as_ref();
         let line = Line {
-            at: rfc3339_now(),
             listener: told.listener,
             request_id: told.id,
-            client: told.client.to_string(),
+            client: told.client,
             route: route.map(|route| route.id.as_str()),
             cluster: cluster.map(|cluster| cluster.id.as_str()),
             method: request.map(Request::method_name).unwrap_or_default(),
             host: request.map(Request::host).unwrap_or_default(),
             path: request.map(Request::path).unwrap_or_default(),
+            protocol: told.protocol,
             status: outcome.status,
             reason: outcome.reason,
             bytes_in: outcome.bytes_in,
             bytes_out: told.sent - self.sent_before,
-            ms: millis(now.since(self.started)),
-            attempts: &self.attempts,
+            took: now.since(self.started),
+            attempts: Attempts::Collected(&self.attempts, snapshot),
             retry_denied: denied.map(|denied| denied.as_str()),
         };
-        log.line(line.to_bytes());
+        log.line(&line, now);
     }
 }

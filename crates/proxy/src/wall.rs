@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::time::Timestamp;
 
+use crate::access_log::json;
+
 /// The value of `Date`, written once a second.
 #[derive(Default)]
 pub(crate) struct Date {
@@ -18,27 +20,51 @@ impl Date {
     pub(crate) fn with<T>(&self, now: Timestamp, take: impl FnOnce(&str) -> T) -> T {
         if now >= self.until.get() {
             let since_epoch = since_epoch();
-            let rest = Duration::from_secs(1) - Duration::from_nanos(u64::from(since_epoch.subsec_nanos()));
-            self.until.set(now + rest);
+            self.until.set(now + rest_of_second(since_epoch));
             self.text.replace(imf_fixdate(since_epoch));
         }
         take(&self.text.borrow())
     }
 }
 
-/// The wall clock in RFC 3339, UTC, to the millisecond.
-pub(crate) fn rfc3339_now() -> String {
-    rfc3339(since_epoch())
+/// The wall clock in RFC 3339, UTC, to the millisecond. All but the milliseconds is written once a second.
+#[derive(Default)]
+pub(crate) struct Stamp {
+    /// When the second is over.
+    until: Cell<Timestamp>,
+    second: RefCell<String>,
+}
+
+impl Stamp {
+    /// Appends the text for `now`. The wall clock is read when the second is over; what is earlier than its beginning
+    /// gets that.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, now: Timestamp) {
+        if now >= self.until.get() {
+            let since_epoch = since_epoch();
+            self.until.set(now + rest_of_second(since_epoch));
+            self.second.replace(rfc3339(since_epoch));
+        }
+        out.extend_from_slice(self.second.borrow().as_bytes());
+        let into = Duration::from_secs(1).saturating_sub(self.until.get().since(now));
+        out.push(b'.');
+        json::padded(out, u64::from(into.subsec_millis()), 3);
+        out.push(b'Z');
+    }
+}
+
+/// More than nothing.
+fn rest_of_second(since_epoch: Duration) -> Duration {
+    Duration::from_secs(1) - Duration::from_nanos(u64::from(since_epoch.subsec_nanos()))
 }
 
 fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// To the second, without a zone.
 fn rfc3339(since_epoch: Duration) -> String {
     let Civil { year, month, day, hour, minute, second, .. } = civil(since_epoch);
-    let milli = since_epoch.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 fn imf_fixdate(since_epoch: Duration) -> String {
@@ -96,14 +122,32 @@ mod tests {
     #[test]
     fn wall_times_are_rfc_3339() {
         for (seconds, text) in [
-            (0, "1970-01-01T00:00:00.007Z"),
-            (951_782_399, "2000-02-28T23:59:59.007Z"),
-            (951_782_400, "2000-02-29T00:00:00.007Z"),
-            (4_107_542_399, "2100-02-28T23:59:59.007Z"),
-            (4_107_542_400, "2100-03-01T00:00:00.007Z"),
+            (0, "1970-01-01T00:00:00"),
+            (951_782_399, "2000-02-28T23:59:59"),
+            (951_782_400, "2000-02-29T00:00:00"),
+            (4_107_542_399, "2100-02-28T23:59:59"),
+            (4_107_542_400, "2100-03-01T00:00:00"),
         ] {
             assert_eq!(rfc3339(Duration::from_secs(seconds) + Duration::from_millis(7)), text);
         }
+    }
+
+    #[test]
+    fn a_stamp_counts_the_milliseconds_of_its_second() {
+        let stamp = Stamp::default();
+        let text = |now: Timestamp| {
+            let mut out = Vec::new();
+            stamp.write(&mut out, now);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        assert_eq!(text(Timestamp::from_secs(1)).len(), "2000-02-29T00:00:00.000Z".len());
+        stamp.second.replace("2000-02-29T00:00:00".into());
+        stamp.until.set(Timestamp::from_secs(8));
+        for (millis, written) in [(7000, "000"), (7001, "001"), (7042, "042"), (7999, "999"), (6999, "000"), (1, "000")]
+        {
+            assert_eq!(text(Timestamp::from_millis(millis)), format!("2000-02-29T00:00:00.{written}Z"));
+        }
+        assert_ne!(text(Timestamp::from_secs(8)), "2000-02-29T00:00:01.000Z");
     }
 
     #[test]

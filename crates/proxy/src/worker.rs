@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Workers ──commands──> main task ──spawn, abort──> accept task per socket ──spawn──> task per connection
-//!                            └──spawn──> tick task: board tick, sweep of the pool, turns of clusters that are gone
+//!                            ├──spawn──> tick task: board tick, sweep of the pool, turns of clusters that are gone
+//!                            └──spawn──> log task: hands over lines of the access log that have waited long enough
 //! ```
 //! The channel of commands is unbounded and carries a handful of messages in a process's life.
 
@@ -26,6 +27,7 @@ use upstream::pool::Pool;
 use upstream::{Connector, Resolve, Tls};
 
 use crate::accepting::{IDLE, Place};
+use crate::access_log::AccessLog;
 use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::limits::Limits;
@@ -102,7 +104,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         board,
         metrics: start.metrics,
         sums: Sums::default(),
-        access_log: start.access_log,
+        access_log: start.access_log.map(AccessLog::new),
         instance: start.instance,
         picks: RefCell::new(exchange::Worker::new(start.seed)),
         pool: RefCell::new(Pool::new()),
@@ -128,6 +130,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
 
 async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: UnboundedReceiver<Command<I>>) {
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&local)));
+    let logging = tokio::task::spawn_local(log(Rc::clone(&local)));
     let mut listeners: BTreeMap<ListenerId, Place<I>> = BTreeMap::new();
     let drain = loop {
         match commands.recv().await {
@@ -170,6 +173,13 @@ async fn main<I: Io, R: Resolve>(local: Rc<Local<I, R>>, mut commands: Unbounded
     }
     finish(&local, drain, &mut commands).await;
     ticking.abort();
+    logging.abort();
+}
+
+async fn log<I: Io, R>(local: Rc<Local<I, R>>) {
+    if let Some(log) = &local.access_log {
+        log.keep_fresh(&local.io).await;
+    }
 }
 
 /// Waits until the last connection has ended, as long as it may take.

@@ -1,12 +1,13 @@
 //! Log files that survive rotation: one thread per file appends whole lines and reopens the file between two of them.
 //!
 //! ```text
-//!   workers, tracing ──try_send(line)──> bounded channel ──> writer thread ──write──> file (O_APPEND)
-//!                        │ full: counted, dropped                 ^
-//!   SIGUSR1, SIGHUP ─────┴──────── reopen flag, wake ─────────────┘
+//!   workers, tracing ──try_send(lines)──> bounded channel ──> writer thread ──write──> file (O_APPEND)
+//!                        │ full: counted, dropped                  ^
+//!   SIGUSR1, SIGHUP ─────┴──────── reopen flag, wake ──────────────┘
 //! ```
 //!
-//! No writer of lines ever waits for the disk. A failed reopen keeps the old file and is counted; a line is never torn
+//! No writer of lines ever waits for the disk. Who has many lines hands them over many at a time: each handing over wakes
+//! the thread, which costs more than a line does. A failed reopen keeps the old file and is counted; a line is never torn
 //! between two files: what could not be written stays first in line. `O_APPEND` keeps a file that was cut short
 //! (copytruncate) free of a gap of zero bytes.
 
@@ -14,14 +15,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that may wait for the disk.
+/// Handings-over that may wait for the disk.
 const QUEUE: usize = 8192;
+/// Bytes of lines that may wait for it.
+const QUEUED_BYTES: usize = 4 * 1024 * 1024;
 /// Lines are joined up to so many bytes per write.
 const BATCH: usize = 64 * 1024;
 /// After a failed write the next try comes after this, or with the next line.
@@ -45,16 +48,55 @@ pub struct LogCounts {
     pub write_failures: u64,
 }
 
+/// Whole lines that are handed over together.
+#[derive(Debug, Default)]
+pub struct Lines {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+impl Lines {
+    /// None, with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), count: 0 }
+    }
+
+    /// One more, which `write` appends without its line break.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.bytes.push(b'\n');
+        self.count += 1;
+    }
+
+    /// All of them; none stays.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Bytes of all, line breaks included.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
 #[derive(Default)]
 struct Shared {
     wants_reopen: AtomicBool,
+    /// Bytes of lines in the queue.
+    queued: AtomicUsize,
     dropped_lines: AtomicU64,
     reopen_failures: AtomicU64,
     write_failures: AtomicU64,
 }
 
 enum Message {
-    Line(Vec<u8>),
+    Lines(Lines),
     /// Look at the reopen flag.
     Wake,
     /// Answer when everything before is written.
@@ -87,12 +129,18 @@ impl ReopenFile {
         if line.last() != Some(&b'\n') {
             line.push(b'\n');
         }
-        match self.lines.try_send(Message::Line(line)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.shared.dropped_lines.fetch_add(1, Ordering::Relaxed);
-            }
+        self.lines(Lines { bytes: line, count: 1 });
+    }
+
+    /// Hands over lines in one piece. Never waits; a full queue drops them all and counts each.
+    pub fn lines(&self, lines: Lines) {
+        let (bytes, count) = (lines.bytes.len(), lines.count);
+        let is_fitting = self.shared.queued.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
+        if is_fitting && self.lines.try_send(Message::Lines(lines)).is_ok() {
+            return;
         }
+        self.shared.queued.fetch_sub(bytes, Ordering::Relaxed);
+        self.shared.dropped_lines.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Asks for the file to be opened anew before the next line. Does not wait for it.
@@ -192,11 +240,17 @@ impl Writer {
 
     fn take(&mut self, message: Message, answers: &mut Vec<SyncSender<()>>) {
         match message {
-            // While the disk is full nothing more is kept than one batch.
-            Message::Line(_) if self.pending.len() >= BATCH => {
-                self.shared.dropped_lines.fetch_add(1, Ordering::Relaxed);
+            Message::Lines(lines) => {
+                self.shared.queued.fetch_sub(lines.bytes.len(), Ordering::Relaxed);
+                // While the disk is full nothing more is kept than one batch.
+                if self.pending.len() >= BATCH {
+                    self.shared.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
+                } else if self.pending.is_empty() {
+                    self.pending = lines.bytes;
+                } else {
+                    self.pending.extend_from_slice(&lines.bytes);
+                }
             }
-            Message::Line(line) => self.pending.extend_from_slice(&line),
             Message::Wake => {}
             Message::Flush(answer) => answers.push(answer),
         }

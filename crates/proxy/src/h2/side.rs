@@ -14,6 +14,7 @@ use http2::websocket::{self, Key};
 use http2::{response, trailers};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::access_log::Protocol;
 use crate::relay::frame::{End, Frame};
 use crate::relay::side::{Abort, BodyFault, ClientSide, Duplex, Gone};
 
@@ -245,6 +246,10 @@ impl ClientSide for StreamSide {
 
     fn sent(&self) -> u64 {
         self.sent
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::Http2
     }
 
     fn takes_response(&self, status: u16) -> bool {

@@ -1,14 +1,15 @@
 //! What is to be told of an exchange that became a tunnel: its facts, cut loose from the buffers and the snapshot that
 //! they lay in, so that a tunnel of hours holds neither.
 
+use std::net::IpAddr;
+
 use io::Io;
 use model::id::ClusterId;
 use model::time::Timestamp;
 
 use super::{Outcome, Record, Told};
-use crate::access_log::{AttemptLine, Line, millis};
+use crate::access_log::{Attempts, Line, Protocol};
 use crate::local::Local;
-use crate::wall::rfc3339_now;
 
 /// The facts.
 pub(crate) struct Kept {
@@ -21,18 +22,20 @@ pub(crate) struct Kept {
 struct LineFacts {
     listener: String,
     id: Option<String>,
-    client: String,
+    client: IpAddr,
     route: Option<String>,
     method: String,
     host: String,
     path: String,
-    attempts: Vec<AttemptLine>,
+    protocol: Protocol,
+    /// As they stand in the line: what names them is not kept.
+    attempts: Vec<u8>,
     retry_denied: Option<&'static str>,
 }
 
 impl Record {
     /// Keeps what is to be told at the end.
-    pub(crate) fn keep<I: Io, R>(&mut self, local: &Local<I, R>, told: Told<'_>) -> Kept {
+    pub(crate) fn keep<I: Io, R>(&self, local: &Local<I, R>, told: Told<'_>) -> Kept {
         let placement = told.walked.map(|(exchange, _)| exchange.placement()).unwrap_or_default();
         let snapshot = told.walked.map(|(_, snapshot)| snapshot);
         let cluster = placement.cluster.and_then(|index| snapshot?.clusters.get(index.index()));
@@ -44,15 +47,18 @@ impl Record {
         let line = local.access_log.is_some().then(|| {
             let route = placement.route.and_then(|index| snapshot?.routes.get(index.index()));
             let request = told.request.as_ref();
+            let mut attempts = Vec::new();
+            self.attempts.write(&mut attempts, snapshot);
             Box::new(LineFacts {
                 listener: told.listener.to_owned(),
                 id: told.id.map(str::to_owned),
-                client: told.client.to_string(),
+                client: told.client,
                 route: route.map(|route| route.id.as_str().to_owned()),
                 method: request.map(|request| request.method_name().to_owned()).unwrap_or_default(),
                 host: request.map(|request| request.host().to_owned()).unwrap_or_default(),
                 path: request.map(|request| request.path().to_owned()).unwrap_or_default(),
-                attempts: std::mem::take(&mut self.attempts),
+                protocol: told.protocol,
+                attempts,
                 retry_denied: denied.map(|denied| denied.as_str()),
             })
         });
@@ -66,23 +72,23 @@ impl Kept {
         local.metrics.request(self.cluster.as_ref(), outcome.status, outcome.reason);
         let (Some(log), Some(facts)) = (&local.access_log, &self.line) else { return };
         let line = Line {
-            at: rfc3339_now(),
             listener: &facts.listener,
             request_id: facts.id.as_deref(),
-            client: facts.client.clone(),
+            client: facts.client,
             route: facts.route.as_deref(),
             cluster: self.cluster.as_ref().map(ClusterId::as_str),
             method: &facts.method,
             host: &facts.host,
             path: &facts.path,
+            protocol: facts.protocol,
             status: outcome.status,
             reason: outcome.reason,
             bytes_in: outcome.bytes_in,
             bytes_out,
-            ms: millis(now.since(self.started)),
-            attempts: &facts.attempts,
+            took: now.since(self.started),
+            attempts: Attempts::Written(&facts.attempts),
             retry_denied: facts.retry_denied,
         };
-        log.line(line.to_bytes());
+        log.line(&line, now);
     }
 }

@@ -112,6 +112,7 @@ async fn alone<I: Io, R, C: ClientSide>(
     let told = Told {
         listener,
         client: peer.address,
+        protocol: client.protocol(),
         sent: client.sent(),
         request,
         walked: None,

@@ -18,6 +18,7 @@ use model::time::Timestamp;
 
 use super::frame::{End, Frame};
 use super::side::{Abort, BodyFault, ClientSide, Duplex, Gone};
+use crate::access_log::Protocol;
 use crate::client::{Client, poll_read};
 use crate::turn::After;
 
@@ -287,6 +288,10 @@ impl<I: Io> ClientSide for Incoming<'_, I> {
 
     fn sent(&self) -> u64 {
         self.client.sent - self.before
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::Http1
     }
 
     /// What offers a switch goes the way of [`crate::turn`] where HTTP/1.1 is spoken; HTTP/2 has no 101 (RFC 9113 8.6).

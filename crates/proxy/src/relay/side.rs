@@ -16,6 +16,7 @@ use model::outcome::{AttemptEnd, FailureKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::frame::{End, Frame};
+use crate::access_log::Protocol;
 
 /// The client went away, or broke the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,9 @@ pub(crate) trait ClientSide {
 
     /// Bytes that were sent, for the log.
     fn sent(&self) -> u64;
+
+    /// What it speaks, for the log.
+    fn protocol(&self) -> Protocol;
 
     /// Whether the client takes this 101, which accepts what its request's text offers.
     fn takes_switch(&self, response: &Response<'_>) -> bool;

@@ -56,6 +56,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let told = Told {
             listener: self.view.config.id.as_str(),
             client: self.address,
+            protocol: self.client.protocol(),
             sent: self.client.sent(),
             request: Some(self.work.request.view(&self.work.head)),
             id: self.id.as_deref(),

@@ -9,6 +9,7 @@ use model::time::Timestamp;
 use upstream::Resolve;
 
 use super::{After, Facts, Turn};
+use crate::access_log::Protocol;
 use crate::await_head::ClientFault;
 use crate::changes;
 use crate::client::Client;
@@ -79,7 +80,8 @@ pub(super) async fn self_check<I: Io, R>(
     let outcome = Outcome { status: reply.status, reason: reply.details, bytes_in: 0 };
     let request = Some(work.request.view(&work.head));
     let listener = view.config.id.as_str();
-    let told = Told { listener, client: facts.client, sent: client.sent, request, walked: None, id: None };
+    let (protocol, sent) = (Protocol::Http1, client.sent);
+    let told = Told { listener, client: facts.client, protocol, sent, request, walked: None, id: None };
     record.end(local, told, outcome, local.io.now());
     match (is_sent, facts.persistence) {
         (true, Persistence::KeepAlive) => After::KeepAlive(now),

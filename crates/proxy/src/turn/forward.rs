@@ -18,6 +18,7 @@ use model::time::Timestamp;
 use upstream::Resolve;
 
 use super::{After, Turn, place};
+use crate::access_log::Protocol;
 use crate::await_head::Wires;
 use crate::changes;
 use crate::client::poll_read;
@@ -202,6 +203,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let told = Told {
             listener: self.view.config.id.as_str(),
             client: self.facts.client,
+            protocol: Protocol::Http1,
             sent: self.client.sent,
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),

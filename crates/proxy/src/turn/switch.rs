@@ -9,6 +9,7 @@ use io::Io;
 use upstream::Resolve;
 
 use super::{After, Turn};
+use crate::access_log::Protocol;
 use crate::changes;
 use crate::download::Delivered;
 use crate::leg::Leg;
@@ -40,6 +41,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let told = Told {
             listener: self.view.config.id.as_str(),
             client: self.facts.client,
+            protocol: Protocol::Http1,
             sent: self.client.sent,
             request: Some(self.work.request.view(&self.work.head)),
             walked: Some((&self.exchange, &*self.snapshot)),

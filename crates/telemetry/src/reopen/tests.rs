@@ -7,7 +7,7 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn lines(path: &Path) -> Vec<String> {
+fn lines_of(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -20,7 +20,7 @@ fn lines_are_appended_whole_to_what_is_there() {
     file.line(b"one".to_vec());
     file.clone().write_all(b"two\n").unwrap();
     assert!(file.flush(PATIENCE));
-    assert_eq!(lines(&path), ["old", "one", "two"]);
+    assert_eq!(lines_of(&path), ["old", "one", "two"]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn every_line_is_there_once_over_ten_rotations() {
     }
     assert!(file.flush(PATIENCE));
     let mut all: Vec<String> =
-        fs::read_dir(folder.path()).unwrap().flat_map(|entry| lines(&entry.unwrap().path())).collect();
+        fs::read_dir(folder.path()).unwrap().flat_map(|entry| lines_of(&entry.unwrap().path())).collect();
     let seen = all.len() as u64;
     assert_eq!(seen + file.counts().dropped_lines, 8000);
     assert!(all.iter().all(|line| line.ends_with(&"x".repeat(60))), "a line is torn");
@@ -72,7 +72,7 @@ fn a_failed_reopen_keeps_the_old_file_and_is_counted() {
     file.reopen();
     file.line(b"kept".to_vec());
     assert!(file.flush(PATIENCE));
-    assert_eq!(lines(&moved.join("main.log")), ["kept"]);
+    assert_eq!(lines_of(&moved.join("main.log")), ["kept"]);
     assert_eq!(file.counts().reopen_failures, 1);
 }
 
@@ -100,4 +100,37 @@ fn a_full_disk_is_counted_and_holds_nobody_up() {
 #[test]
 fn a_file_that_cannot_be_opened_is_an_error() {
     assert!(ReopenFile::open("/nonexistent/folder/main.log").is_err());
+}
+
+#[test]
+fn lines_that_come_together_are_written_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let file = ReopenFile::open(&path).unwrap();
+    file.line(b"zero".to_vec());
+    let mut lines = Lines::with_capacity(64);
+    assert!(lines.is_empty());
+    lines.push(|line| line.extend_from_slice(b"one"));
+    lines.push(|line| line.extend_from_slice(b"two"));
+    assert_eq!(lines.len(), 8);
+    file.lines(lines);
+    file.line(b"three".to_vec());
+    assert!(file.flush(PATIENCE));
+    assert_eq!(lines_of(&path), ["zero", "one", "two", "three"]);
+}
+
+#[test]
+fn more_bytes_than_may_wait_are_dropped_and_each_line_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let file = ReopenFile::open(&path).unwrap();
+    let mut lines = Lines::default();
+    for _ in 0..3 {
+        lines.push(|line| line.resize(line.len() + QUEUED_BYTES / 2, b'x'));
+    }
+    file.lines(lines);
+    file.line(b"after".to_vec());
+    assert!(file.flush(PATIENCE));
+    assert_eq!(fs::read(&path).unwrap(), b"after\n");
+    assert_eq!(file.counts().dropped_lines, 3);
 }
