@@ -141,6 +141,24 @@ impl Body {
         }
     }
 
+    /// Content that follows without any framing in between: the rest of a body of known length, [`u64::MAX`] for one that
+    /// ends with the connection, nothing of a chunked one.
+    pub fn unframed(&self) -> u64 {
+        match &self.0 {
+            Kind::Length(left) => *left,
+            Kind::Close => u64::MAX,
+            Kind::Chunked(_) | Kind::Faulty(_) | Kind::Closed => 0,
+        }
+    }
+
+    /// So many bytes of [`Body::unframed`] content passed unseen.
+    pub fn pass_over(&mut self, bytes: u64) {
+        match &mut self.0 {
+            Kind::Length(left) => *left = left.saturating_sub(bytes),
+            Kind::Close | Kind::Chunked(_) | Kind::Faulty(_) | Kind::Closed => {}
+        }
+    }
+
     /// The connection ended in order: complete only for a body that ends with it.
     pub fn end_of_input(&mut self) -> Result<(), BodyError> {
         match self.0 {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use model::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 /// The way to the network and to the clock.
@@ -53,6 +54,11 @@ pub trait Io: Clone + 'static {
     /// Hands a bound socket to the runtime of this thread.
     fn listen(&self, bound: Self::Bound) -> io::Result<Self::Listener>;
 
+    /// A pipe for bytes between two of its connections; an error where there is none.
+    fn pipe(&self) -> io::Result<real::Pipe> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Ends at `at`; at once when that is past, never at [`Timestamp::MAX`].
     fn sleep_until(&self, at: Timestamp) -> Sleep {
         tokio::time::sleep_until(self.instant(at))
@@ -86,6 +92,11 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
     /// When it is dropped the peer sees a reset in place of an orderly end, so that what was cut off cannot pass for
     /// whole.
     fn reset_on_drop(&self);
+
+    /// The kernel's connection, where bytes go in and out as they are; `None`: they have to be read and written.
+    fn as_tcp(&self) -> Option<&TcpStream> {
+        None
+    }
 }
 
 /// A listening socket.

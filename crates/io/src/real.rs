@@ -18,8 +18,10 @@ use crate::{Io, Listener, NEVER, Share, Stream};
 
 mod descriptors;
 pub mod pass;
+mod pipe;
 
 pub use descriptors::raise_descriptor_limit;
+pub use pipe::Pipe;
 
 use descriptors::Descriptors;
 
@@ -97,6 +99,10 @@ impl Io for Real {
         bound.try_clone()
     }
 
+    fn pipe(&self) -> io::Result<Pipe> {
+        Pipe::open(self.descriptors)
+    }
+
     fn listen(&self, bound: StdListener) -> io::Result<RealListener> {
         bound.set_nonblocking(true)?;
         Ok(RealListener { socket: TcpListener::from_std(bound)?, descriptors: self.descriptors })
@@ -104,6 +110,10 @@ impl Io for Real {
 }
 
 impl Stream for TcpStream {
+    fn as_tcp(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Self::peer_addr(self)
     }

@@ -4,9 +4,12 @@
 //!   destination ──read──> tracker ──> straight to the client; what it does not take now waits in `work.back`
 //!                                       and nothing more is read until it is gone (back-pressure)
 //! ```
-//! Where the route buffers, reading goes on up to a bound, and the delivery is over when the destination's part is.
+//! A large body between plain connections goes through a pipe instead (`through`) and never into the process. Where the
+//! route buffers, reading goes on up to a bound, and the delivery is over when the destination's part is.
 //! A request body that is still being sent goes on meanwhile when the answer is a good one; otherwise it is not worth
 //! sending (RFC 9112 9.5).
+
+mod through;
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -20,7 +23,10 @@ use model::time::Timestamp;
 use crate::await_head::Wires;
 use crate::buffering::Share;
 use crate::client::poll_read;
+use crate::pipes::Lent;
 use crate::upload::Moved;
+
+use self::through::Through;
 
 /// How a response came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +97,8 @@ pub(crate) async fn deliver<I: Io, R>(
         has_surplus: false,
         received: 0,
         moved: None,
+        pipe: None,
+        is_unpiped: false,
         progress: limits.started,
     };
     delivery.begin();
@@ -141,6 +149,10 @@ struct Delivery<'a, 'b, 's, I: Io, R> {
     moved: Option<u64>,
     /// When a byte last moved.
     progress: Timestamp,
+    /// What the body goes through, once it does.
+    pipe: Option<Lent>,
+    /// There was no pipe to be had.
+    is_unpiped: bool,
 }
 
 impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
@@ -175,6 +187,16 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
                     }
                 }
                 Poll::Ready(Ok(())) => {}
+            }
+            // First: what is done may still lie in the pipe.
+            match self.poll_through(context) {
+                Through::Unfit => {}
+                Through::BySource => break,
+                Through::ByClient => {
+                    is_blocked = true;
+                    break;
+                }
+                Through::Over(delivered) => return Poll::Ready(delivered),
             }
             if self.body.is_done() {
                 let whole = if self.has_surplus { Delivered::WithSurplus } else { Delivered::Whole };

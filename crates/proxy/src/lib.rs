@@ -53,6 +53,7 @@ mod h2;
 
 mod buffering;
 mod leg;
+mod pipes;
 mod upload;
 mod wall;
 

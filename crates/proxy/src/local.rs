@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use exchange::Snapshot;
@@ -18,6 +19,7 @@ use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::h2;
 use crate::limits::Limits;
+use crate::pipes::Pipes;
 use crate::presence::Presence;
 use crate::request_id::Ids;
 use crate::seats::{self, Seats};
@@ -57,6 +59,8 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) tally: Tally,
     /// Where it is said that a listener does not accept.
     pub(crate) faults: Faults,
+    /// For large bodies between plain connections.
+    pub(crate) pipes: Rc<Pipes>,
     /// Memory for bodies that are taken ahead.
     pub(crate) store: Store,
     /// What answers of our own carry.

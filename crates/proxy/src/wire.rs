@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use ::io::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::ahead::Ahead;
@@ -51,6 +52,13 @@ impl<S: Stream> Stream for Wire<S> {
 
     fn reset_on_drop(&self) {
         self.socket().reset_on_drop();
+    }
+
+    fn as_tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Plain(stream) => stream.as_tcp(),
+            Self::Tls(_) => None,
+        }
     }
 }
 

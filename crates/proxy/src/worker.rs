@@ -118,6 +118,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         server_tls: start.server_tls,
         tally: start.tally,
         faults: start.faults,
+        pipes: Rc::default(),
         store: Store::default(),
         date: Date::default(),
         limits: start.limits,

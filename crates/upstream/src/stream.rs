@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use model::tls::Alpn;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 /// A connection to a destination.
@@ -65,6 +66,13 @@ impl<S: ::io::Stream> ::io::Stream for Stream<S> {
 
     fn reset_on_drop(&self) {
         self.transport().reset_on_drop();
+    }
+
+    fn as_tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Plain(stream) => stream.as_tcp(),
+            Self::Tls(_) => None,
+        }
     }
 }
 

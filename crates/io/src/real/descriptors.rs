@@ -32,7 +32,8 @@ impl Descriptors {
         }
     }
 
-    fn below(limit: u64) -> Self {
+    /// Below a limit of so many.
+    pub(super) fn below(limit: u64) -> Self {
         let traffic = limit - (limit / 4).min(RESERVE);
         let first = |count: u64| RawFd::try_from(count).unwrap_or(RawFd::MAX);
         Self { clients: first(traffic / 4 * 3), destinations: first(traffic) }
