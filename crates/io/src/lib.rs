@@ -93,6 +93,10 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
     /// whole.
     fn reset_on_drop(&self);
 
+    /// Asks a peer that says nothing, now and then, whether it is still there; one that does not answer for two minutes
+    /// has broken the connection. It can stay silent for as long as it likes.
+    fn watch_peer(&self) {}
+
     /// The kernel's connection, where bytes go in and out as they are; `None`: they have to be read and written.
     fn as_tcp(&self) -> Option<&TcpStream> {
         None

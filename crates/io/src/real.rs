@@ -5,11 +5,11 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
-use std::time::Instant as StdInstant;
+use std::time::{Duration, Instant as StdInstant};
 
 use model::time::Timestamp;
 use nix::sys::socket::{setsockopt, sockopt};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
@@ -110,6 +110,12 @@ impl Io for Real {
 }
 
 impl Stream for TcpStream {
+    fn watch_peer(&self) {
+        let asking = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_EVERY).with_retries(PROBES);
+        // Fails only on a socket that is no TCP socket.
+        let _ = SockRef::from(self).set_tcp_keepalive(&asking);
+    }
+
     fn as_tcp(&self) -> Option<&Self> {
         Some(self)
     }
@@ -135,7 +141,7 @@ impl Stream for TcpStream {
 
     fn reset_on_drop(&self) {
         // Fails only on a socket that is no TCP socket.
-        let _ = SockRef::from(self).set_linger(Some(std::time::Duration::ZERO));
+        let _ = SockRef::from(self).set_linger(Some(Duration::ZERO));
     }
 }
 
@@ -189,12 +195,15 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
 
 /// Asked for; the kernel cuts it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
+/// A watched peer is asked when it has said nothing for so long, then this often, and so many times in vain. Together two
+/// minutes. Not TCP_USER_TIMEOUT: that would also end a connection whose peer is there and does not read.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+const PROBE_EVERY: Duration = Duration::from_secs(15);
+const PROBES: u32 = 4;
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use std::time::Duration;
-
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;

@@ -69,6 +69,10 @@ impl<S: Stream> Stream for Ahead<S> {
     fn reset_on_drop(&self) {
         self.stream.reset_on_drop();
     }
+
+    fn watch_peer(&self) {
+        self.stream.watch_peer();
+    }
 }
 
 impl<S: Stream> AsyncRead for Ahead<S> {

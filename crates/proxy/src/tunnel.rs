@@ -89,6 +89,9 @@ impl End {
 pub(crate) async fn serve<I: Io, R>(local: &Local<I, R>, mut client: Box<Client<I>>, tunnel: Box<Tunnel<I::Stream>>) {
     let mut telling = Telling { local, tunnel, end: End::Stopped };
     let Tunnel { leg, pump, bounds, since, .. } = &mut *telling.tunnel;
+    // Where nothing is said for hours, nobody would notice that a host has vanished.
+    client.stream.watch_peer();
+    leg.stream.watch_peer();
     let end = run(local, &mut client.timer, pump, &mut client.stream, &mut leg.stream, bounds).await;
     match end {
         // What was cut off on one side must not look whole on the other.

@@ -54,6 +54,10 @@ impl<S: Stream> Stream for Wire<S> {
         self.socket().reset_on_drop();
     }
 
+    fn watch_peer(&self) {
+        self.socket().watch_peer();
+    }
+
     fn as_tcp(&self) -> Option<&TcpStream> {
         match self {
             Self::Plain(stream) => stream.as_tcp(),

@@ -388,3 +388,23 @@ fn connect_is_refused_by_name() {
     assert_eq!(client.rest().0, b"");
     assert_eq!(destination.requests().len(), 0);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn both_hosts_of_a_tunnel_are_asked_whether_they_are_still_there() {
+    let destination = switching(vec![Act::Echo]);
+    let proxy = setup(&[destination.addr()]).start();
+    let client = switched(&proxy);
+    // Column 6 of the kernel's table: 02 is the timer of keepalive.
+    let is_watched = |remote: u16| {
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        table.lines().any(|line| {
+            let columns: Vec<_> = line.split_whitespace().collect();
+            columns.get(2).is_some_and(|address| address.ends_with(&format!(":{remote:04X}")))
+                && columns.get(5).is_some_and(|timer| timer.starts_with("02:"))
+        })
+    };
+    for remote in [client.local_addr().port(), destination.addr().port()] {
+        eventually("the end is watched", Duration::from_secs(5), || is_watched(remote).then_some(()));
+    }
+}

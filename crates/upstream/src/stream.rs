@@ -68,6 +68,10 @@ impl<S: ::io::Stream> ::io::Stream for Stream<S> {
         self.transport().reset_on_drop();
     }
 
+    fn watch_peer(&self) {
+        self.transport().watch_peer();
+    }
+
     fn as_tcp(&self) -> Option<&TcpStream> {
         match self {
             Self::Plain(stream) => stream.as_tcp(),

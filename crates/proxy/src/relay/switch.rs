@@ -26,6 +26,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         // HTTP/2 has no 101, and one is refused where heads are read.
         let Outgoing::Http1(side) = side else { return self.client.abort(Abort::Cut) };
         let (mut leg, ahead) = side.into_parts();
+        // The client's connection is watched by pings.
+        leg.stream.watch_peer();
         let end = self.end_of(self.work.response.status(), Delivered::Whole);
         self.handle(Input::ResponseEnded { end });
         let since = self.now;
