@@ -52,8 +52,8 @@ enum Passive {
     Off,
     /// The default set.
     Default,
-    /// The entries of `policies`, in the native format.
-    Policies(String),
+    /// What stands in the `health_check` block beside the active check, in the native format.
+    Block(String),
     /// Said from outside.
     Outside,
 }
@@ -83,9 +83,18 @@ impl Mind {
 }
 
 impl Policy {
-    /// The contestant of a name: one of [`Policy::known`], or `passive:` and a passive policy in the native format, such as
-    /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`.
+    /// The contestant of a name: one of [`Policy::known`]; `passive:` and a passive policy in the native format, such as
+    /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`; `native:` and what stands in a `health_check` block
+    /// beside its active check; `nginx:` and max_fails and fail_timeout, such as `nginx:3/10s`.
     pub fn find(name: &str) -> Result<Self, PolicyError> {
+        if let Some(block) = name.strip_prefix("native:") {
+            return Ok(Self::native(name, "as written, with active checks where the scenario has them", block));
+        }
+        if let Some(numbers) = name.strip_prefix("nginx:") {
+            let pair = numbers.split_once('/').and_then(|(fails, time)| Some((fails.parse().ok()?, time)));
+            let (max_fails, fail_timeout) = pair.ok_or_else(|| PolicyError(format!("{name}: as in nginx:3/10s")))?;
+            return Ok(Self::nginx(name, max_fails, fail_timeout));
+        }
         if let Some(entry) = name.strip_prefix("passive:") {
             let block = if entry.starts_with('{') { entry.to_owned() } else { format!("{{name: {entry}}}") };
             return Ok(Self::core(name, "a single policy, with active checks where the scenario has them", &block));
@@ -113,23 +122,19 @@ impl Policy {
         let outside = |name: &str, about: &str, mind, available| {
             named(name, about, mind, "none", Passive::Outside, available, false)
         };
-        let nginx = |name: &str, about: &str, max_fails: u32| {
-            let block = format!("{{name: MaxFails, max_fails: {max_fails}, fail_timeout: 10s}}");
-            named(name, about, Mind::Core, "nginx", Passive::Policies(block), "HealthyAndUnknown", false)
-        };
         vec![
             named("lazaret", "the native default set", Mind::Core, "none", Passive::Default, "HealthyOrPanic", true),
             named("active", "active checks alone", Mind::Core, "none", Passive::Off, "HealthyOrPanic", true),
             Self::core("transport_failure_rate", "TransportFailureRate alone", "{name: TransportFailureRate}"),
             Self::core("max_fails", "MaxFails alone, 1 in 10 s", "{name: MaxFails}"),
-            nginx("nginx", "nginx's rule to the letter, max_fails=1 fail_timeout=10s; no active checks", 1),
-            nginx("nginx_3", "the same with max_fails=3", 3),
+            Self::nginx("nginx", 1, "10s"),
+            Self::nginx("nginx_3", 3, "10s"),
             named(
                 "yarp",
                 "YARP's TransportFailureRate to the letter",
                 Mind::Core,
                 "yarp",
-                Passive::Policies("{name: TransportFailureRate}".into()),
+                Passive::Block("passive: {policies: [{name: TransportFailureRate}]}".into()),
                 "HealthyOrPanic",
                 true,
             ),
@@ -167,15 +172,35 @@ impl Policy {
         matches!(self.mind, Mind::Eject | Mind::Keep)
     }
 
-    fn core(name: &str, about: &str, block: &str) -> Self {
+    /// One that is written out: what stands in a `health_check` block beside its active check.
+    pub fn native(name: &str, about: &str, block: &str) -> Self {
         Self {
             name: name.to_owned(),
             about: about.to_owned(),
             mind: Mind::Core,
             compat: "none",
-            passive: Passive::Policies(block.to_owned()),
+            passive: Passive::Block(block.to_owned()),
             available: "HealthyOrPanic",
             has_checks: true,
+        }
+    }
+
+    /// A single passive policy.
+    fn core(name: &str, about: &str, entry: &str) -> Self {
+        Self::native(name, about, &format!("passive: {{policies: [{entry}]}}"))
+    }
+
+    /// nginx's rule to the letter. Its servers are never probed.
+    fn nginx(name: &str, max_fails: u32, fail_timeout: &str) -> Self {
+        let entry = format!("{{name: MaxFails, max_fails: {max_fails}, fail_timeout: {fail_timeout}}}");
+        Self {
+            about: format!(
+                "nginx's rule to the letter, max_fails={max_fails} fail_timeout={fail_timeout}; no active checks"
+            ),
+            compat: "nginx",
+            available: "HealthyAndUnknown",
+            has_checks: false,
+            ..Self::core(name, "", &entry)
         }
     }
 
@@ -211,7 +236,7 @@ impl Policy {
         let passive = match &self.passive {
             Passive::Off => String::new(),
             Passive::Default => "passive: {enabled: true}, ".to_owned(),
-            Passive::Policies(block) => format!("passive: {{policies: [{block}]}}, "),
+            Passive::Block(block) => format!("{block}, "),
             Passive::Outside => format!("passive: {{policies: [{{name: {OUTSIDE}}}]}}, "),
         };
         let total = scenario.total.map_or_else(String::new, |total| format!(", timeout: {}", span(total)));
@@ -240,6 +265,24 @@ impl Policy {
     }
 }
 
+/// The names of a list with commas between, apart from those within brackets.
+pub fn split(list: &str) -> Vec<&str> {
+    let (mut names, mut depth, mut start) = (Vec::new(), 0_u32, 0);
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                names.extend(list.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.extend(list.get(start..));
+    names.into_iter().map(str::trim).filter(|name| !name.is_empty()).collect()
+}
+
 /// The one cluster.
 pub const CLUSTER: &str = "lab";
 
@@ -261,5 +304,20 @@ impl PassivePolicy for Outside {
 
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_split_between_names_and_not_within_them() {
+        let names = split(
+            "lazaret, passive:{name: MaxFails, max_fails: 5},native:passive: {policies: [{name: A}, {name: B}]},",
+        );
+        let written =
+            ["lazaret", "passive:{name: MaxFails, max_fails: 5}", "native:passive: {policies: [{name: A}, {name: B}]}"];
+        assert_eq!(names, written);
     }
 }

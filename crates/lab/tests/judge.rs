@@ -1,21 +1,23 @@
-//! The scenarios that judge can be read and run.
+//! The scenarios of both sets can be read, and the first of them runs.
 
 use lab::policy::Policy;
 use lab::scenario;
 
 #[test]
-fn every_scenario_of_the_judge_set_is_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/judge");
-    let mut n = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let read = scenario::read(&text, &|name| Err(format!("no {name}")));
-        assert!(read.is_ok(), "{}: {}", path.display(), read.unwrap_err());
-        assert!(text.starts_with("# Asks: "), "{}", path.display());
-        n += 1;
+fn every_scenario_of_both_sets_is_read() {
+    for (set, head, least) in [("judge", "# Asks: ", 20), ("tune", "# Tunes ", 10)] {
+        let folder = format!("{}/../../scenarios/{set}", env!("CARGO_MANIFEST_DIR"));
+        let mut n = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let read = scenario::read(&text, &|name| Err(format!("no {name}")));
+            assert!(read.is_ok(), "{}: {}", path.display(), read.unwrap_err());
+            assert!(text.starts_with(head), "{}", path.display());
+            n += 1;
+        }
+        assert!(n >= least, "{set}: {n}");
     }
-    assert!(n >= 20);
 }
 
 #[test]

@@ -2,4 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // Scenarios are read by the tests alone.
 
+mod determinism;
+mod faults;
 mod judge;
+mod oracles;
+mod peers;
+mod queueing;
+mod support;
+mod tune;

@@ -6,6 +6,7 @@
 mod check;
 mod client;
 mod demo;
+mod lab;
 mod run;
 
 use std::io::{IsTerminal, Write};
@@ -41,6 +42,8 @@ enum Command {
     Check(check::Arguments),
     /// Show misbehaving destinations and what the proxy makes of them; needs no configuration.
     Demo(demo::Arguments),
+    /// Try policies on scripted traffic and faults, in virtual time.
+    Lab(lab::Arguments),
     /// Show who is healthy and who serves.
     Status(client::status::Arguments),
     /// Tell why destinations are in or out.
@@ -103,6 +106,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::Status(arguments) => client::status::run(&arguments),
         Command::Explain(arguments) => client::explain::run(&arguments),
         Command::Journal(arguments) => client::journal::run(&arguments),

@@ -242,9 +242,9 @@ impl Proxy {
         let Some(cluster) = view.clusters.first() else { return Vec::new() };
         let standings = cluster.destinations.iter().map(|destination| {
             let share = match (destination.is_available, destination.is_gated) {
-                (true, false) => 1.0,
-                (true, true) => BEHIND_A_GATE,
-                (false, _) => 0.0,
+                (true, false) => destination.share.get(),
+                // One request at a time is next to nothing.
+                (true, true) | (false, _) => 0.0,
             };
             let is_judged = matches!(destination.status, NodeStatus::Unhealthy | NodeStatus::MostlyUnhealthy);
             Standing { share, is_judged }
@@ -324,8 +324,6 @@ impl Proxy {
     }
 }
 
-/// One request at a time is next to nothing.
-const BEHIND_A_GATE: f64 = 0.0;
 /// Longer than any scenario.
 const UNTIL_TOLD: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The proxy's own defaults.

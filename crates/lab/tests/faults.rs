@@ -1,0 +1,69 @@
+//! Each fault does what it says, and none goes by unseen.
+
+use lab::meter::Figures;
+
+use crate::support::{read, run, three};
+
+fn with(faults: &str) -> Figures {
+    run(&read(&three(faults)), "keep", 1)
+}
+
+#[test]
+fn every_kind_of_fault_costs_something() {
+    let calm = with("[]");
+    assert_eq!(calm.failures, 0);
+    // Who waits for one that hangs makes it look busy, so balancing by requests in flight spares most of the others.
+    for (fault, least) in [
+        ("{kind: crash, on: [b], at: 20s, lasts: 10s}", 200),
+        ("{kind: refuse, on: [b], at: 20s, lasts: 10s}", 200),
+        ("{kind: blackhole, on: [b], at: 20s, lasts: 10s}", 10),
+        ("{kind: hang, on: [b], at: 20s, lasts: 10s}", 10),
+        ("{kind: errors, on: [b], at: 20s, lasts: 10s, share: 0.5, status: 503}", 100),
+        ("{kind: resets, on: [b], at: 20s, lasts: 10s, share: 0.5}", 50),
+        ("{kind: cuts, on: [b], at: 20s, lasts: 10s, share: 0.5}", 100),
+    ] {
+        let figures = with(&format!("[{fault}]"));
+        assert!(figures.failures >= least, "{fault}: {figures:?}");
+    }
+    for fault in [
+        "{kind: pause, on: [a, b, c], at: 20s, lasts: 1s, every: 10s}",
+        "{kind: slow, on: [a, b, c], at: 20s, lasts: 20s, factor: 3}",
+        "{kind: cold, on: [a, b, c], at: 20s, lasts: 20s, factor: 5}",
+        "{kind: capacity, on: [a, b, c], at: 20s, lasts: 20s, factor: 0.25}",
+    ] {
+        let figures = with(&format!("[{fault}]"));
+        assert!(figures.p99 > 1.5 * calm.p99, "{fault}: {} ms after {} ms", figures.p99, calm.p99);
+    }
+}
+
+#[test]
+fn requests_that_fail_everywhere_are_nobodys_failures() {
+    let figures = with("[{kind: client_errors, at: 10s, lasts: 40s, share: 0.5, status: 502}]");
+    assert_eq!(figures.failures, 0);
+    assert!(figures.requests < with("[]").requests * 3 / 4);
+}
+
+#[test]
+fn a_fault_of_some_proxies_is_true_for_them_alone() {
+    let text = three("[{kind: blackhole, on: [b], proxies: [1], at: 20s, lasts: 30s}]")
+        .replace("checks:", "proxies: {count: 4}\nchecks:");
+    let figures = run(&read(&text), "eject", 1);
+    assert_eq!((figures.ejections, figures.lost, figures.detection), (0.25, 0.0, Some(0.0)));
+}
+
+#[test]
+fn a_mistake_names_its_place_and_what_is_right() {
+    for (text, place) in [
+        (three("[{kind: crash, on: [z], at: 1s}]"), "faults[0].on"),
+        (three("[{kind: crash, on: [a], at: 1s, share: 0.5}]"), "faults[0].share"),
+        (three("[{kind: errors, on: [a], at: 1s, share: 2, status: 503}]"), "faults[0]"),
+        (three("[{kind: melt, on: [a], at: 1s}]"), "faults[0].kind"),
+        (three("[]").replace("retry: {attempts: 1}", "retry: {attempts: 0}"), "retry.attempts"),
+        (three("[]").replace("rate: 120/s", "clients: 3"), "traffic[0].clients"),
+    ] {
+        let error = lab::scenario::read(&text, &|_| Err(String::new())).unwrap_err();
+        assert_eq!(error.place, place, "{error}");
+    }
+    let error = lab::scenario::read(&three("[]").replace("title", "tittle"), &|_| Err(String::new())).unwrap_err();
+    assert!(error.to_string().contains("tittle"), "{error}");
+}

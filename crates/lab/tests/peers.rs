@@ -1,0 +1,93 @@
+//! What was measured of other products comes out of the lab, too: nginx 1.22 by experiment, YARP 2.3 by its arithmetic.
+
+use crate::support::{log, read, run};
+
+/// `b` answers 503 to everything from `at` on, `a` is well; so each request that came to `b` is one more attempt.
+fn pair(duration: &str, rate: &str, at: &str) -> String {
+    format!(
+        "version: 1\ntitle: pair\nduration: {duration}\n\
+         destinations: [{{ids: [a, b], service: {{constant: 1ms}}}}]\n\
+         traffic: [{{arrivals: poisson, rate: {rate}}}]\n\
+         faults: [{{kind: errors, on: [b], at: {at}, share: 1, status: 503}}]\n"
+    )
+}
+
+fn hits(text: &str, policy: &str) -> f64 {
+    let figures = run(&read(text), policy, 1);
+    (figures.extra_load * figures.requests as f64).round()
+}
+
+#[test]
+fn nginx_ejects_at_max_fails_at_once_and_tries_one_request_a_second_after_fail_timeout() {
+    assert_eq!(hits(&pair("9s", "20/s", "0s"), "nginx:5/10s"), 5.0);
+    // One each seven seconds after the first.
+    let tried = hits(&pair("62s", "20/s", "0s"), "nginx:1/6s");
+    assert!((8.0..=10.0).contains(&tried), "{tried}");
+}
+
+#[test]
+fn one_per_cent_of_errors_keeps_a_busy_server_out_for_most_of_the_time() {
+    let text = pair("120s", "400/s", "0s").replace("share: 1,", "share: 0.01, truth: healthy,");
+    let figures = run(&read(&text), "nginx_3", 1);
+    // Half of the time of both: `a` is well.
+    assert!((0.38..0.5).contains(&figures.lost_share), "{figures:?}");
+}
+
+#[test]
+fn a_pause_of_300_ms_costs_nginx_a_server_for_ten_seconds() {
+    let text = "version: 1\ntitle: pause\nduration: 40s\ntimeouts: {response: 100ms}\n\
+                destinations: [{ids: [a, b], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: poisson, rate: 400/s}]\n\
+                faults: [{kind: pause, on: [b], at: 20s, lasts: 300ms}]\n";
+    let figures = run(&read(text), "nginx:5/10s", 1);
+    assert_eq!(figures.ejections, 1.0);
+    assert!((9.9..11.6).contains(&figures.lost), "{figures:?}");
+}
+
+#[test]
+fn a_post_that_is_not_repeated_revives_a_dead_server_of_nginx() {
+    // Ejected by GETs, then POSTs alone: each 503 passes, so half of them meet it.
+    let gets = (0..40).map(|n| (n * 50, "GET"));
+    let posts = (0..200).map(|n| (14_000 + n * 50, "POST"));
+    let requests: Vec<(u64, &str)> = gets.chain(posts).collect();
+    let text = pair("30s", "1/s", "0s").replace("arrivals: poisson, rate: 1/s", "arrivals: log, file: requests");
+    let scenario = lab::scenario::read(&text, &|_| Ok(log(&requests))).unwrap();
+    let nginx = run(&scenario, "nginx:2/10s", 1);
+    assert!((70..=130).contains(&nginx.failures), "{nginx:?}");
+    // What counts each attempt keeps it out.
+    let sliding = run(&scenario, "passive:{name: MaxFails, max_fails: 2, fail_timeout: 10s}", 1);
+    assert!(sliding.failures < 10, "{sliding:?}");
+}
+
+#[test]
+fn a_client_that_gives_up_revives_a_hanging_server_of_nginx() {
+    let requests: Vec<(u64, &str)> = (0..100).map(|n| (n * 100, "GET")).collect();
+    let late: Vec<(u64, &str)> = (0..100).map(|n| (n * 100, "GET")).collect();
+    let text = "version: 1\ntitle: hang\nduration: 60s\ntimeouts: {response: 2s}\n\
+                destinations: [{ids: [a, b], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: log, file: early, patience: 10s}, {arrivals: log, file: late, patience: 300ms}]\n\
+                faults: [{kind: hang, on: [b], at: 0s}]\n";
+    let late: Vec<(u64, &str)> =
+        std::iter::once((0, "GET")).chain(late.iter().map(|(at, m)| (at + 30_000, *m))).collect();
+    let scenario = lab::scenario::read(text, &|name| Ok(log(if name == "early" { &requests } else { &late }))).unwrap();
+    let nginx = run(&scenario, "nginx:1/10s", 1);
+    // A good part of the second hundred gives up: the server that hangs is in again, and those that wait there make it look
+    // busier than the other one.
+    assert!((15..=70).contains(&nginx.failures), "{nginx:?}");
+    let sliding = run(&scenario, "passive:{name: MaxFails, max_fails: 1, fail_timeout: 60s}", 1);
+    assert!(sliding.failures < 10, "{sliding:?}");
+}
+
+#[test]
+fn yarp_ejects_a_healed_server_once_more_by_what_it_remembers() {
+    // All fail from 1 s to 21 s: out at the tenth failure, back after sixty seconds, and out again with the first
+    // request, since the last second's failures were stamped with its end; back for good after two minutes.
+    let text = "version: 1\ntitle: yarp\nduration: 200s\nretry: {attempts: 1}\n\
+                destinations: [{ids: [a, b], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: poisson, rate: 40/s}]\n\
+                faults: [{kind: refuse, on: [b], at: 1s, lasts: 20s}]\n";
+    let figures = run(&read(text), "yarp", 1);
+    assert_eq!(figures.ejections, 2.0, "{figures:?}");
+    // From 21 s, when it is well again, to 121.5 s.
+    assert!((99.0..102.0).contains(&figures.lost), "{figures:?}");
+}

@@ -1,0 +1,186 @@
+//! `lazaret lab`: scenarios on the production cores in virtual time.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::lab::compare::{Comparison, Plan};
+use ::lab::policy::{Policy, PolicyError, split};
+use ::lab::scenario::{self, Scenario};
+use ::lab::tune::{self, Axis};
+
+use super::client::FormatWord;
+use super::{complain, say};
+
+/// What `lab` is told.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Compare policies on a scenario.
+    Run(RunArguments),
+    /// Try many values of a policy's numbers on several scenarios, and show those that no other beats.
+    Tune(TuneArguments),
+}
+
+#[derive(clap::Args)]
+struct RunArguments {
+    /// The scenario's file: see docs/lab.md.
+    #[arg(value_name = "SCENARIO")]
+    scenario: PathBuf,
+    /// Who is compared, apart from the two oracles: names, passive:NAME, native:BLOCK; with commas between.
+    #[arg(long, value_name = "NAMES", default_value = "lazaret,nginx,yarp,envoy_consecutive_5,haproxy")]
+    policies: String,
+    /// Whether requests are repeated as the scenario says, or never.
+    #[arg(long, value_enum, default_value_t)]
+    retries: RetriesWord,
+    /// Write a page with the figures and the course of the first seed.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    effort: Effort,
+}
+
+#[derive(clap::Args)]
+struct TuneArguments {
+    /// Scenarios' files.
+    #[arg(value_name = "SCENARIO", required = true)]
+    scenarios: Vec<PathBuf>,
+    /// What stands in the cluster's health_check beside the active check, with $NAME for each number to try.
+    #[arg(long, value_name = "BLOCK")]
+    template: String,
+    /// Values of a number, as name=value,value.
+    #[arg(long = "set", value_name = "AXIS")]
+    axes: Vec<String>,
+    #[command(flatten)]
+    effort: Effort,
+}
+
+#[derive(clap::Args)]
+struct Effort {
+    /// How many seeds.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    seeds: u32,
+    /// The first of them; the others follow.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads [default: one per CPU].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatWord,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum RetriesWord {
+    #[default]
+    On,
+    Off,
+}
+
+/// Why nothing was run; each kind has its exit code.
+enum Refused {
+    /// The command line is wrong.
+    Usage(String),
+    /// A file is wrong.
+    File(String),
+    /// The rest.
+    Other(String),
+}
+
+/// Runs scenarios; exit code 2 for an unknown policy, 3 for a scenario that is refused.
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let done = match &arguments.command {
+        Command::Run(arguments) => compare(arguments),
+        Command::Tune(arguments) => tune(arguments),
+    };
+    let (code, why) = match done {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Refused::Usage(why)) => (2, why),
+        Err(Refused::File(why)) => (3, why),
+        Err(Refused::Other(why)) => (1, why),
+    };
+    complain(&format!("error: {why}"));
+    ExitCode::from(code)
+}
+
+fn compare(arguments: &RunArguments) -> Result<(), Refused> {
+    let policies: Result<Vec<Policy>, PolicyError> = split(&arguments.policies).into_iter().map(Policy::find).collect();
+    let policies = policies.map_err(|error| Refused::Usage(error.to_string()))?;
+    let mut scenario = read(&arguments.scenario)?;
+    if arguments.retries == RetriesWord::Off {
+        scenario.attempts = 1;
+    }
+    let effort = &arguments.effort;
+    let plan = Plan::new(scenario, policies, effort.seed, effort.seeds);
+    let comparison = all(&plan, effort.jobs)?;
+    if let Some(path) = &arguments.report {
+        let page = ::lab::report::html::render(&plan, &comparison);
+        std::fs::write(path, page).map_err(|error| Refused::Other(format!("{}: {error}", path.display())))?;
+    }
+    say(&match effort.format {
+        FormatWord::Text => ::lab::report::text::render(&comparison),
+        FormatWord::Json => ::lab::report::json::render(&comparison),
+    });
+    Ok(())
+}
+
+fn tune(arguments: &TuneArguments) -> Result<(), Refused> {
+    let usage = |error: PolicyError| Refused::Usage(error.to_string());
+    let axes: Result<Vec<Axis>, PolicyError> = arguments.axes.iter().map(|text| Axis::parse(text)).collect();
+    let policies = tune::sweep(&arguments.template, &axes.map_err(usage)?).map_err(usage)?;
+    let mut comparisons = Vec::new();
+    for path in &arguments.scenarios {
+        if path.components().any(|part| part.as_os_str() == "judge") {
+            let why = "nothing is tuned on the scenarios that judge; take those of scenarios/tune";
+            return Err(Refused::Usage(format!("{}: {why}", path.display())));
+        }
+        let plan = Plan::new(read(path)?, policies.clone(), arguments.effort.seed, arguments.effort.seeds);
+        comparisons.push(all(&plan, arguments.effort.jobs)?);
+    }
+    let points = tune::points(&comparisons);
+    say(&match arguments.effort.format {
+        FormatWord::Text => tune::text(&points),
+        FormatWord::Json => tune::json(&points),
+    });
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Scenario, Refused> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| Refused::File(format!("{shown}: {error}")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let open = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    scenario::read(&text, &open).map_err(|error| Refused::File(format!("{shown}: {error}")))
+}
+
+/// All runs of a plan, on several threads; what comes out does not depend on how many.
+fn all(plan: &Plan, threads: Option<NonZeroUsize>) -> Result<Comparison, Refused> {
+    let jobs = plan.jobs();
+    let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = threads.map_or_else(cpus, NonZeroUsize::get).min(jobs.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(jobs.len())));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let ended = plan.run(*job);
+                    if let Ok(mut done) = done.lock() {
+                        done.push(ended);
+                    }
+                }
+            });
+        }
+    });
+    let done = done.into_inner().map_err(|_| Refused::Other("a run broke off".into()))?;
+    let done: Result<Vec<_>, PolicyError> = done.into_iter().collect();
+    // A policy that the configuration refuses was named on the command line.
+    Ok(Comparison::of(plan, done.map_err(|error| Refused::Usage(error.to_string()))?))
+}
