@@ -60,7 +60,7 @@ impl Seen {
 
     fn add(&mut self, now: Timestamp, counts: [u32; BUCKETS]) {
         let elapsed = now.since(self.at).as_secs_f64();
-        let kept = (-elapsed / HALF_LIFE).exp2();
+        let kept = libm::exp2(-elapsed / HALF_LIFE);
         let (mut n, mut sum) = (0.0, 0.0);
         for (bucket, ((weight, count), before)) in self.weights.iter_mut().zip(counts).zip(self.counts).enumerate() {
             let new = f64::from(count.wrapping_sub(before));

@@ -49,6 +49,8 @@ pub struct Running {
     pub attempt: Attempt,
     /// Names it.
     pub serial: u32,
+    /// When its destination was picked.
+    pub picked_at: Timestamp,
     /// Its connection had carried requests before.
     pub is_reused: bool,
     /// It counts at its destination until this is dropped.

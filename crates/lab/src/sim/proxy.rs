@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use board::{Board, Reader};
-use bridge::{Budgets, Gates, Publisher, Reach, feed};
+use bridge::{Budgets, Gates, Publisher, Pulses, Reach, feed};
 use exchange::snapshot::Snapshot;
 use health::{Core, HealthSet, Input, Output, ProbeOrder, Probed, Registry};
 use model::config::Config;
@@ -32,6 +32,7 @@ pub struct Proxy {
     publisher: Publisher,
     budgets: Budgets,
     gates: Gates,
+    pulses: Pulses,
     trends: Trends,
     board: Arc<Board<Snapshot>>,
     reader: Reader,
@@ -158,6 +159,7 @@ impl Proxy {
             publisher,
             budgets,
             gates,
+            pulses: Pulses::default(),
             trends: Trends::default(),
             board,
             reader,
@@ -185,6 +187,9 @@ impl Proxy {
     /// Sums are due.
     pub fn tick(&mut self, now: Timestamp) -> bool {
         self.drain(now, Reach::All);
+        if let Some(pulses) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
+            self.core.handle(now, pulses);
+        }
         self.budgets.advance(&self.board, now);
         for (slot, trend) in self.trends.changes(now) {
             self.board.set_trend(slot, trend);

@@ -228,7 +228,7 @@ impl World<'_> {
         let in_flight = worker.board.start(slot);
         flight.tries += 1;
         flight.lag += if is_reused { std::time::Duration::ZERO } else { round_trip };
-        flight.running = Some(Running { attempt, serial, is_reused, in_flight });
+        flight.running = Some(Running { attempt, serial, picked_at: now, is_reused, in_flight });
         let stream = u64::from(flight.tries) << 32 | index as u64;
         let mut luck = self.chance.stream(Draw::Fault, flight.request.number, stream);
         let service = self.chance.unit(Draw::Service, flight.request.number, stream);
@@ -267,7 +267,7 @@ impl World<'_> {
             .map(|destination| destination.slot);
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
         if let (Input::ResponseHead { .. }, Some(running)) = (&input, &flight.running) {
-            thread.board.progressed(running.in_flight.slot(), now);
+            running.in_flight.answered(now, now.since(running.picked_at) + self.scenario.proxies.round_trip);
         }
         flight.gate = sharing.settle(report.as_ref(), slot, needs, flight.gate.take());
         let Some(report) = report else { return step };
