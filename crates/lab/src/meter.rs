@@ -39,7 +39,8 @@ pub struct Figures {
     pub lost: f64,
     /// The same as a share of all time that destinations were well.
     pub lost_share: f64,
-    /// Seconds from the beginning of a sickness until the destination was judged or out, on average; `None`: none was.
+    /// Seconds from the beginning of a sickness until the destination was judged or lost a part of its share, on average;
+    /// `None`: none did.
     pub detection: Option<f64>,
     /// Sicknesses that ended before anybody acted on them, per proxy.
     pub undetected: f64,
@@ -273,7 +274,7 @@ impl Place {
 
     /// Whether somebody has acted on the sickness, or all is as before.
     fn look(&mut self, now: Timestamp) {
-        let is_acted_on = self.standing.is_judged || self.standing.share == 0.0;
+        let is_acted_on = self.standing.is_judged || self.standing.share < 1.0;
         if is_acted_on && let Some(since) = self.sick_since.take() {
             self.detections.0 += now.since(since).as_secs_f64();
             self.detections.1 += 1;

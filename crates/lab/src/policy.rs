@@ -85,8 +85,14 @@ impl Mind {
 impl Policy {
     /// The contestant of a name: one of [`Policy::known`]; `passive:` and a passive policy in the native format, such as
     /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`; `native:` and what stands in a `health_check` block
-    /// beside its active check; `nginx:` and max_fails and fail_timeout, such as `nginx:3/10s`.
+    /// beside its active check; `nginx:` and max_fails and fail_timeout, such as `nginx:3/10s`. `WORD=` in front of it
+    /// renames it.
     pub fn find(name: &str) -> Result<Self, PolicyError> {
+        if let Some((word, rest)) = name.split_once('=')
+            && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        {
+            return Ok(Self { name: word.to_owned(), ..Self::find(rest)? });
+        }
         if let Some(block) = name.strip_prefix("native:") {
             return Ok(Self::native(name, "as written, with active checks where the scenario has them", block));
         }
@@ -319,5 +325,8 @@ mod tests {
         let written =
             ["lazaret", "passive:{name: MaxFails, max_fails: 5}", "native:passive: {policies: [{name: A}, {name: B}]}"];
         assert_eq!(names, written);
+        let renamed = Policy::find("five=nginx:5/10s");
+        assert!(renamed.is_ok_and(|policy| policy.name == "five" && policy.compat == "nginx"));
+        assert!(Policy::find("five=nothing").is_err());
     }
 }
