@@ -1,5 +1,5 @@
 //! The native format: what its files come down to.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 use std::time::Duration;
 

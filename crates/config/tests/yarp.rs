@@ -1,5 +1,5 @@
 //! YARP's JSON: the documented samples as they are printed, and the roots, spellings and effects of real files.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 use std::time::Duration;
 
