@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 #[test]
 fn a_destination_that_hangs_gets_no_new_request_after_two_seconds() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let mut patients: Vec<_> = ["a", "b", "c"].iter().map(|name| Patient::start(folder.path(), name)).collect();
+    let patients: Vec<_> = ["a", "b", "c"].iter().map(|name| Patient::start(folder.path(), name)).collect();
     let lazaret = Lazaret::start(&config(&patients));
     lazaret.wait_ready();
 
