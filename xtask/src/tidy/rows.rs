@@ -136,7 +136,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "health" => &["libm", "serde"],
         "balance" => &["xxhash-rust"],
         "retry" | "rhi" => &["serde"],
-        "http1" => &["httparse"],
+        "http1" => &["httparse", "wide"],
         "http2" => &["bytes", "http"],
         "bridge" => &["libm"],
         "route" | "exchange" => &[],
