@@ -84,8 +84,8 @@ impl Mind {
 
 impl Policy {
     /// The contestant of a name: one of [`Policy::known`]; `passive:` and a passive policy in the native format, such as
-    /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`; `native:` and what stands in a `health_check` block
-    /// beside its active check; `nginx:` and max_fails and fail_timeout, such as `nginx:3/10s`. `WORD=` in front of it
+    /// `passive:MaxFails` or `passive:{name: MaxFails, max_fails: 5}`; `native:` and a `health_check` block without its active check, such as
+    /// `native:{passive: {policies: [{name: Burst}]}, guards: true}`; `nginx:` and max_fails and fail_timeout, such as `nginx:3/10s`. `WORD=` in front of it
     /// renames it.
     pub fn find(name: &str) -> Result<Self, PolicyError> {
         if let Some((word, rest)) = name.split_once('=')
@@ -178,8 +178,10 @@ impl Policy {
         matches!(self.mind, Mind::Eject | Mind::Keep)
     }
 
-    /// One that is written out: what stands in a `health_check` block beside its active check.
+    /// One that is written out: a `health_check` block without its active check, in braces or not.
     pub fn native(name: &str, about: &str, block: &str) -> Self {
+        let block = block.trim();
+        let block = block.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(block);
         Self {
             name: name.to_owned(),
             about: about.to_owned(),
@@ -320,10 +322,13 @@ mod tests {
     #[test]
     fn lists_are_split_between_names_and_not_within_them() {
         let names = split(
-            "lazaret, passive:{name: MaxFails, max_fails: 5},native:passive: {policies: [{name: A}, {name: B}]},",
+            "lazaret, passive:{name: MaxFails, max_fails: 5},all=native:{passive: {policies: [{name: A}, {name: B}]}, guards: true},",
         );
-        let written =
-            ["lazaret", "passive:{name: MaxFails, max_fails: 5}", "native:passive: {policies: [{name: A}, {name: B}]}"];
+        let written = [
+            "lazaret",
+            "passive:{name: MaxFails, max_fails: 5}",
+            "all=native:{passive: {policies: [{name: A}, {name: B}]}, guards: true}",
+        ];
         assert_eq!(names, written);
         let renamed = Policy::find("five=nginx:5/10s");
         assert!(renamed.is_ok_and(|policy| policy.name == "five" && policy.compat == "nginx"));

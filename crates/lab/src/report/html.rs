@@ -63,7 +63,7 @@ fn table(page: &mut String, comparison: &Comparison) {
 }
 
 const STYLE: &str = "\
-body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#1b2733;background:#fff}\
+body{font:15px/1.45 system-ui,sans-serif;max-width:1280px;margin:2rem auto;padding:0 1rem;color:#1b2733;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2.2rem 0 .2rem}p{margin:.2rem 0 .6rem}\
 table{border-collapse:collapse;display:block;overflow-x:auto}th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;\
 border-bottom:1px solid #d5dde5;font-variant-numeric:tabular-nums}thead th{white-space:normal;vertical-align:bottom}\

@@ -163,6 +163,10 @@ fn read(path: &Path) -> Result<Scenario, Refused> {
 
 /// All runs of a plan, on several threads; what comes out does not depend on how many.
 fn all(plan: &Plan, threads: Option<NonZeroUsize>) -> Result<Comparison, Refused> {
+    // A policy that the configuration refuses was named on the command line; better told before the long part.
+    for policy in &plan.policies {
+        policy.config(&plan.scenario).map_err(|error| Refused::Usage(error.to_string()))?;
+    }
     let jobs = plan.jobs();
     let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = threads.map_or_else(cpus, NonZeroUsize::get).min(jobs.len());
@@ -181,6 +185,29 @@ fn all(plan: &Plan, threads: Option<NonZeroUsize>) -> Result<Comparison, Refused
     });
     let done = done.into_inner().map_err(|_| Refused::Other("a run broke off".into()))?;
     let done: Result<Vec<_>, PolicyError> = done.into_iter().collect();
-    // A policy that the configuration refuses was named on the command line.
-    Ok(Comparison::of(plan, done.map_err(|error| Refused::Usage(error.to_string()))?))
+    Ok(Comparison::of(plan, done.map_err(|error| Refused::Other(error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_number_of_threads_does_not_show_in_what_is_printed() {
+        let text = "version: 1\ntitle: short\nduration: 20s\n\
+                    destinations: [{ids: [a, b], service: {exponential: 5ms}}]\n\
+                    traffic: [{arrivals: poisson, rate: 100/s}]\n\
+                    faults: [{kind: errors, on: [b], at: 5s, lasts: 10s, share: 0.3, status: 503}]\n";
+        let scenario = scenario::read(text, &|_| Err(String::new())).unwrap();
+        let policies: Vec<Policy> = ["lazaret", "nginx"].map(|name| Policy::find(name).unwrap()).to_vec();
+        let plan = Plan::new(scenario, policies, 1, 4);
+        let printed = [1, 3, 64].map(|threads| {
+            let comparison = all(&plan, NonZeroUsize::new(threads)).ok();
+            comparison.map(|comparison| ::lab::report::json::render(&comparison))
+        });
+        assert!(printed[0].is_some());
+        assert_eq!(printed[0], printed[1]);
+        assert_eq!(printed[0], printed[2]);
+    }
 }
