@@ -26,6 +26,21 @@ fn nginx_ejects_at_max_fails_at_once_and_tries_one_request_a_second_after_fail_t
 }
 
 #[test]
+fn the_fail_timeout_of_nginx_is_a_gap_and_no_window() {
+    // Once in three seconds both refuse for a moment: never more than two failures in four seconds.
+    let text = "version: 1\ntitle: gap\nduration: 11s\n\
+                destinations: [{ids: [a, b], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: log, file: requests}]\n\
+                faults: [{kind: refuse, on: [a, b], at: 95ms, lasts: 10ms, every: 3s}]\n";
+    let requests: Vec<(u64, &str)> = (0..110).map(|n| (n * 100, "GET")).collect();
+    let scenario = lab::scenario::read(text, &|_| Ok(log(&requests))).unwrap();
+    // At the third one both are out, and all requests fail until five seconds later.
+    let nginx = run(&scenario, "nginx:3/4s", 1);
+    assert!((45..=52).contains(&nginx.failures), "{nginx:?}");
+    assert_eq!(run(&scenario, "passive:{name: MaxFails, max_fails: 3, fail_timeout: 4s}", 1).failures, 4);
+}
+
+#[test]
 fn one_per_cent_of_errors_keeps_a_busy_server_out_for_most_of_the_time() {
     let text = pair("120s", "400/s", "0s").replace("share: 1,", "share: 0.01, truth: healthy,");
     let figures = run(&read(&text), "nginx_3", 1);
