@@ -10,7 +10,7 @@
 //!
 //! Read in this order: [`scenario`] (what happens), [`policy`] (who is compared) and [`models`] (of other products),
 //! [`sim`] (the world), [`meter`] and [`histogram`] (what it cost), [`compare`], [`report`],
-//! [`tune`], [`chance`], [`recorded`].
+//! [`verdict`], [`tune`], [`chance`], [`recorded`].
 #![forbid(unsafe_code)]
 
 pub mod scenario;
@@ -28,6 +28,8 @@ pub mod histogram;
 pub mod compare;
 
 pub mod report;
+
+pub mod verdict;
 
 pub mod tune;
 

@@ -1,7 +1,9 @@
 //! A sweep finds the front of what its scenarios ask.
 
 use lab::compare::Plan;
+use lab::policy::Policy;
 use lab::tune::{Axis, points, sweep};
+use lab::verdict::verdicts;
 
 use crate::support::{read, three};
 
@@ -21,6 +23,20 @@ fn a_sweep_tries_every_combination_and_keeps_what_nobody_beats() {
     // Never to eject fails most and loses nothing.
     let never = points.iter().find(|point| point.name == "fails=1000000 time=5s").unwrap();
     assert_eq!(never.lost, 0.0);
+}
+
+#[test]
+fn a_verdict_counts_what_is_beyond_luck_and_names_who_beats_in_all() {
+    let faults = "[{kind: errors, on: [b], at: 10s, lasts: 40s, share: 1, status: 503}]";
+    let policies = ["active", "max_fails"].map(|name| Policy::find(name).unwrap()).to_vec();
+    let comparison = Plan::new(read(&three(faults)), policies, 1, 3).run_all().unwrap();
+    // Probes stay green, so `active` takes nobody out: most failures, nothing lost.
+    let verdicts = verdicts(std::slice::from_ref(&comparison), "active");
+    assert_eq!(verdicts.len(), 1);
+    assert!(verdicts[0].mine[0] > 5.0 * verdicts[0].best[0], "{verdicts:?}");
+    assert_eq!(verdicts[0].mine[2], 0.0);
+    assert!(verdicts[0].beaten_by.is_empty() && verdicts[0].held >= 1, "{verdicts:?}");
+    assert!(lab::verdict::verdicts(&[comparison], "nobody").is_empty());
 }
 
 #[test]

@@ -10,6 +10,7 @@ use ::lab::compare::{Comparison, Plan};
 use ::lab::policy::{Policy, PolicyError, split};
 use ::lab::scenario::{self, Scenario};
 use ::lab::tune::{self, Axis};
+use ::lab::verdict;
 
 use super::client::FormatWord;
 use super::{complain, say};
@@ -31,16 +32,16 @@ enum Command {
 
 #[derive(clap::Args)]
 struct RunArguments {
-    /// The scenario's file: see docs/lab.md.
-    #[arg(value_name = "SCENARIO")]
-    scenario: PathBuf,
+    /// Scenarios' files: see docs/lab.md. Of several a table at the end says how the first policy stands.
+    #[arg(value_name = "SCENARIO", required = true)]
+    scenarios: Vec<PathBuf>,
     /// Who is compared, apart from the two oracles: names, passive:NAME, native:BLOCK; with commas between.
     #[arg(long, value_name = "NAMES", default_value = "lazaret,nginx,yarp,envoy_consecutive_5,haproxy")]
     policies: String,
     /// Whether requests are repeated as the scenario says, or never.
     #[arg(long, value_enum, default_value_t)]
     retries: RetriesWord,
-    /// Write a page with the figures and the course of the first seed.
+    /// Write a page with the figures and the course of the first seed, of one scenario.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -114,21 +115,31 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 fn compare(arguments: &RunArguments) -> Result<(), Refused> {
     let policies: Result<Vec<Policy>, PolicyError> = split(&arguments.policies).into_iter().map(Policy::find).collect();
     let policies = policies.map_err(|error| Refused::Usage(error.to_string()))?;
-    let mut scenario = read(&arguments.scenario)?;
-    if arguments.retries == RetriesWord::Off {
-        scenario.attempts = 1;
+    if arguments.report.is_some() && arguments.scenarios.len() > 1 {
+        return Err(Refused::Usage("a page shows one scenario".into()));
     }
     let effort = &arguments.effort;
-    let plan = Plan::new(scenario, policies, effort.seed, effort.seeds);
-    let comparison = all(&plan, effort.jobs)?;
-    if let Some(path) = &arguments.report {
-        let page = ::lab::report::html::render(&plan, &comparison);
-        std::fs::write(path, page).map_err(|error| Refused::Other(format!("{}: {error}", path.display())))?;
+    let mut comparisons = Vec::new();
+    for path in &arguments.scenarios {
+        let mut scenario = read(path)?;
+        if arguments.retries == RetriesWord::Off {
+            scenario.attempts = 1;
+        }
+        let plan = Plan::new(scenario, policies.clone(), effort.seed, effort.seeds);
+        let comparison = all(&plan, effort.jobs)?;
+        if let Some(path) = &arguments.report {
+            let page = ::lab::report::html::render(&plan, &comparison);
+            std::fs::write(path, page).map_err(|error| Refused::Other(format!("{}: {error}", path.display())))?;
+        }
+        match effort.format {
+            FormatWord::Text => say(&format!("{}\n", ::lab::report::text::render(&comparison))),
+            FormatWord::Json => say(&::lab::report::json::render(&comparison)),
+        }
+        comparisons.push(comparison);
     }
-    say(&match effort.format {
-        FormatWord::Text => ::lab::report::text::render(&comparison),
-        FormatWord::Json => ::lab::report::json::render(&comparison),
-    });
+    if let (Some(first), FormatWord::Text, 2..) = (policies.first(), effort.format, comparisons.len()) {
+        say(&verdict::text(&verdict::verdicts(&comparisons, &first.name), &first.name));
+    }
     Ok(())
 }
 
