@@ -114,7 +114,7 @@ impl Pool {
 /// How a proxy sees a destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// Share of its traffic that it may get: 1 in full, 0 out, in between behind a gate.
+    /// Share of its weight that it gets, beside the one that gets most: 1 in full, 0 out or behind a gate.
     pub share: f64,
     /// It is judged bad, in use or not.
     pub is_judged: bool,
@@ -254,7 +254,13 @@ impl Proxy {
             let is_judged = matches!(destination.status, NodeStatus::Unhealthy | NodeStatus::MostlyUnhealthy);
             Standing { share, is_judged }
         });
-        standings.collect()
+        let mut standings: Vec<Standing> = standings.collect();
+        // Weights are relative: where all have a tenth, each has what it had before.
+        let most = standings.iter().map(|standing| standing.share).fold(0.0, f64::max);
+        if most > 0.0 {
+            standings.iter_mut().for_each(|standing| standing.share /= most);
+        }
+        standings
     }
 
     /// A number for a probe that begins.
