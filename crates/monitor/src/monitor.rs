@@ -66,6 +66,8 @@ pub struct Monitor<I, R> {
     rested_at: Timestamp,
     /// What comes before is taken together: see [`pace`].
     calm_at: Timestamp,
+    /// When sums of what is gone are dropped next.
+    forget_at: Timestamp,
 }
 
 /// Whether probes are sent.
@@ -136,6 +138,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             drained_at: now,
             rested_at: now,
             calm_at: now,
+            forget_at: now + FORGET_EVERY,
         })
     }
 
@@ -278,6 +281,10 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         if self.names.take_change() {
             self.readdress(now);
         }
+        if now >= self.forget_at {
+            self.forget_at = now + FORGET_EVERY;
+            self.metrics.forget_gone(&self.board.load().health);
+        }
     }
 
     /// One probe ended, and maybe others by now: what they change is published once.
@@ -361,3 +368,5 @@ const PER_DESTINATION: Duration = Duration::from_micros(5);
 const LONGEST_PACE: Duration = Duration::from_millis(50);
 /// How often sums are taken, and other addresses taken over.
 const TICK: Duration = Duration::from_millis(100);
+/// Where nobody scrapes, sums of destinations that are gone stay for so long.
+const FORGET_EVERY: Duration = Duration::from_secs(600);

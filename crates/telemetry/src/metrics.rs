@@ -3,7 +3,8 @@
 //! Workers count into shards of their own ([`WorkerMetrics`]), the control thread into [`Metrics`] itself; a scrape adds
 //! them up. Everything that describes the present (health, availability, in flight) is read from the view that the
 //! scrape is given and kept nowhere. A cluster or destination that is no longer configured therefore vanishes from the
-//! next scrape, and what was counted for it is dropped, so that neither memory nor series grow with reloads.
+//! next scrape, and what was counted for it is dropped, so that neither memory nor series grow with reloads. Where nobody
+//! scrapes, [`Metrics::forget_gone`] is called now and then.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,12 +14,14 @@ use model::event::{EventKind, Transition};
 use model::health::{CheckKind, Health};
 use model::id::DestinationKey;
 use model::outcome::FailureKind;
+use model::view::HealthView;
 
 use crate::reopen::ReopenFile;
 
 mod scrape;
 mod worker;
 
+use scrape::Known;
 pub use scrape::{Format, ScrapeView};
 pub use worker::{AttemptSums, OpenTunnel, RequestSums, WorkerMetrics};
 
@@ -132,6 +135,15 @@ impl Metrics {
     /// The text of a scrape.
     pub fn scrape(&self, view: &ScrapeView<'_>, format: Format) -> String {
         scrape::render(self, view, format)
+    }
+
+    /// Drops what was counted for clusters and destinations that `health` does not have any more.
+    pub fn forget_gone(&self, health: &HealthView) {
+        let known = Known::of(health);
+        for shard in lock(&self.shards).iter() {
+            shard.retain(|cluster, destination| known.has(cluster, destination));
+        }
+        lock(&self.health).retain(|key, _| known.has(&key.cluster, Some(&key.destination)));
     }
 
     fn count(&self, destination: &DestinationKey, step: impl FnOnce(&mut HealthCounts)) {

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::health::{CheckKind, Health};
-use model::id::{ClusterId, DestinationId, DestinationKey, Slot};
+use model::id::{ClusterId, DestinationId, Slot};
 use model::outcome::OutcomeClass;
-use model::view::HealthView;
+use model::view::{ClusterHealth, HealthView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::metrics::MetricType;
@@ -56,8 +56,9 @@ impl Format {
 pub(super) fn render(metrics: &Metrics, view: &ScrapeView<'_>, format: Format) -> String {
     let mut page = Page::default();
     page.add(names::BUILD_INFO, Kind::Gauge, vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
-    traffic(metrics, view, &mut page);
-    checks(metrics, view, &mut page);
+    metrics.forget_gone(view.health);
+    traffic(metrics, &mut page);
+    checks(metrics, &mut page);
     health(view, &mut page);
     process(metrics, view, &mut page);
 
@@ -73,18 +74,27 @@ pub(super) fn render(metrics: &Metrics, view: &ScrapeView<'_>, format: Format) -
     out
 }
 
-fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
-    let clusters: BTreeMap<&ClusterId, BTreeSet<&DestinationId>> = view
-        .health
-        .clusters
-        .iter()
-        .map(|cluster| (&cluster.id, cluster.destinations.iter().map(|destination| &destination.id).collect()))
-        .collect();
-    let keep = |cluster: &ClusterId, destination: Option<&DestinationId>| match (clusters.get(cluster), destination) {
-        (None, _) => false,
-        (Some(_), None) => true,
-        (Some(known), Some(destination)) => known.contains(destination),
-    };
+/// What is configured.
+pub(super) struct Known<'a>(BTreeMap<&'a ClusterId, BTreeSet<&'a DestinationId>>);
+
+impl<'a> Known<'a> {
+    /// What `health` has.
+    pub(super) fn of(health: &'a HealthView) -> Self {
+        let ids = |cluster: &'a ClusterHealth| cluster.destinations.iter().map(|destination| &destination.id).collect();
+        Self(health.clusters.iter().map(|cluster| (&cluster.id, ids(cluster))).collect())
+    }
+
+    /// Whether the cluster, or this destination of it, is there.
+    pub(super) fn has(&self, cluster: &ClusterId, destination: Option<&DestinationId>) -> bool {
+        match (self.0.get(cluster), destination) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(known), Some(destination)) => known.contains(destination),
+        }
+    }
+}
+
+fn traffic(metrics: &Metrics, page: &mut Page) {
     let mut unbuffered = 0;
     for shard in lock(&metrics.shards).iter() {
         let present = shard.present();
@@ -101,7 +111,7 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
                 page.add(names::CONNECTIONS_REFUSED, Kind::Counter, labels("reason", reason), *sum as f64);
             }
         });
-        shard.visit(keep, |cluster, counts| {
+        shard.visit(|cluster, counts| {
             let cluster = || ("cluster", cluster.map_or("", ClusterId::as_str).to_owned());
             let told = counts.requests.iter().map(|((class, reason), sum)| (*class, *reason, *sum));
             let forwarded = counts.forwarded.read().map(|(class, sum)| (class, "", sum));
@@ -140,21 +150,8 @@ fn traffic(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     page.add(names::UNBUFFERED, Kind::Counter, vec![], unbuffered as f64);
 }
 
-fn checks(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
-    let known: BTreeSet<DestinationKey> = view
-        .health
-        .clusters
-        .iter()
-        .flat_map(|cluster| {
-            cluster
-                .destinations
-                .iter()
-                .map(|one| DestinationKey { cluster: cluster.id.clone(), destination: one.id.clone() })
-        })
-        .collect();
-    let mut counts = lock(&metrics.health);
-    counts.retain(|key, _| known.contains(key));
-    for (key, counts) in counts.iter() {
+fn checks(metrics: &Metrics, page: &mut Page) {
+    for (key, counts) in lock(&metrics.health).iter() {
         let labels = |more: &[(&'static str, &str)]| {
             let mut labels = destination_labels(&key.cluster, &key.destination);
             labels.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));

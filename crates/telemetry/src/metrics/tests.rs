@@ -102,6 +102,21 @@ fn places_that_are_kept_count_into_the_same_sums_until_their_destination_is_gone
 }
 
 #[test]
+fn what_is_gone_is_forgotten_without_a_scrape() {
+    let metrics = Metrics::new();
+    let (cluster, a, gone) = (ClusterId::from("api"), DestinationId::from("a"), ClusterId::from("gone"));
+    let worker = metrics.worker();
+    let kept = worker.attempts_of(&cluster, &a);
+    let of_gone = [worker.attempts_of(&cluster, &DestinationId::from("b")), worker.attempts_of(&gone, &a)];
+    let requests = worker.requests_of(&gone);
+    metrics.probe(&DestinationKey::new("api", "a"), None);
+    metrics.probe(&DestinationKey::new("api", "b"), None);
+    metrics.forget_gone(&view(&["a"]));
+    assert!(kept.is_shown() && !requests.is_shown() && of_gone.iter().all(|sums| !sums.is_shown()));
+    assert_eq!(lock(&metrics.health).len(), 1);
+}
+
+#[test]
 fn the_present_is_read_from_the_view() {
     let text = scrape(&Metrics::default(), &view(&["a", "b\"c"]));
     has(&text, r#"lazaret_destination_health{cluster="api",destination="a",check="active",health="healthy"} 1"#);

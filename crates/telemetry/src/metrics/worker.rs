@@ -248,18 +248,18 @@ impl WorkerMetrics {
         }
     }
 
-    /// Hands each sum to `visit`, after dropping those that `keep` refuses.
-    pub(super) fn visit(
-        &self,
-        keep: impl Fn(&ClusterId, Option<&DestinationId>) -> bool,
-        mut visit: impl FnMut(Option<&ClusterId>, &ClusterCounts),
-    ) {
-        let mut counts = lock(&self.0);
-        counts.clusters.retain(|cluster, counts| {
+    /// Drops the sums of clusters, and of their destinations, that `keep` refuses.
+    pub(super) fn retain(&self, keep: impl Fn(&ClusterId, Option<&DestinationId>) -> bool) {
+        lock(&self.0).clusters.retain(|cluster, counts| {
             counts.attempts.retain(|destination, _| keep(cluster, Some(destination)));
             counts.stale.retain(|(destination, _), _| keep(cluster, Some(destination)));
             keep(cluster, None)
         });
+    }
+
+    /// Hands each sum to `visit`.
+    pub(super) fn visit(&self, mut visit: impl FnMut(Option<&ClusterId>, &ClusterCounts)) {
+        let counts = lock(&self.0);
         visit(None, &counts.unplaced);
         for (cluster, counts) in &counts.clusters {
             visit(Some(cluster), counts);
