@@ -74,6 +74,14 @@ impl Lines {
         std::mem::take(self)
     }
 
+    /// The same without room that they do not need: what waits for the disk is bounded by its length.
+    fn fitted(mut self) -> Self {
+        if self.bytes.capacity() / 2 > self.bytes.len() {
+            self.bytes.shrink_to_fit();
+        }
+        self
+    }
+
     /// Bytes of all, line breaks included.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -136,7 +144,7 @@ impl ReopenFile {
     pub fn lines(&self, lines: Lines) {
         let (bytes, count) = (lines.bytes.len(), lines.count);
         let is_fitting = self.shared.queued.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
-        if is_fitting && self.lines.try_send(Message::Lines(lines)).is_ok() {
+        if is_fitting && self.lines.try_send(Message::Lines(lines.fitted())).is_ok() {
             return;
         }
         self.shared.queued.fetch_sub(bytes, Ordering::Relaxed);

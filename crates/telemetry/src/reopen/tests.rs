@@ -134,3 +134,11 @@ fn more_bytes_than_may_wait_are_dropped_and_each_line_counted() {
     assert_eq!(fs::read(&path).unwrap(), b"after\n");
     assert_eq!(file.counts().dropped_lines, 3);
 }
+
+#[test]
+fn what_waits_for_the_disk_takes_no_more_memory_than_is_counted() {
+    let mut lines = Lines::with_capacity(32 * 1024);
+    lines.push(|out| out.extend_from_slice(b"one"));
+    let fitted = lines.fitted();
+    assert!(fitted.bytes.capacity() <= 64 && fitted.len() == 4 && fitted.count == 1);
+}
