@@ -27,8 +27,9 @@ impl Pipe {
     /// An empty one, or why the system has none.
     pub(super) fn open(descriptors: Descriptors) -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        descriptors.admit_destination(&out)?;
-        descriptors.admit_destination(&into)?;
+        // Bytes can be copied, too: the last descriptors are for connections to destinations.
+        descriptors.admit_client(&out)?;
+        descriptors.admit_client(&into)?;
         // One that must stay small works as well.
         let _ = fcntl_setpipe_size(&into, CAPACITY);
         Ok(Self { out, into, held: 0 })
