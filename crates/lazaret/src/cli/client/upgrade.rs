@@ -119,8 +119,9 @@ fn render(document: &UpgradeDocument) -> String {
 
 const PAGE: &str = "/api/process";
 const PAUSE: Duration = Duration::from_millis(100);
-/// A new process reads its configuration and asks for names before it takes over.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A new process reads its configuration and asks for names before it takes over. The one before gives it a minute, and
+/// then says why it goes on itself.
+const PATIENCE: Duration = Duration::from_secs(70);
 
 #[cfg(test)]
 mod tests {
