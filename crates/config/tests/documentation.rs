@@ -8,6 +8,7 @@ use config::origin::DefaultsOf;
 use config::{FileKind, PolicyNames, load, load_rhi, timespan};
 use model::active::ProbeStart;
 use model::config::Drain;
+use model::listener::Http2Limits;
 
 const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");
 
@@ -48,6 +49,7 @@ clusters: {api: {health_check: {active: {}, passive: {}}}}";
     );
     assert_eq!((&shown.dns, shown_api.family, &shown_api.outbound), (&bare.dns, api.family, &api.outbound));
     assert_eq!(shown.listeners[0].limits, bare.listeners[0].limits);
+    assert_eq!(shown.listeners[0].http2, bare.listeners[0].http2);
     assert_eq!((shown.drain, shown.access_log, shown.workers), (bare.drain, bare.access_log, bare.workers));
 }
 
@@ -95,6 +97,7 @@ fn column(whose: DefaultsOf) -> Vec<(&'static str, String)> {
         ("header bytes", kib(limits.header_bytes)),
         ("header fields", limits.header_fields.to_string()),
         ("request body", none(limits.body)),
+        ("h2 streams per client connection", Http2Limits::default().streams.to_string()),
         ("connect", span(timeouts.connect)),
         ("idle", span(timeouts.idle)),
         ("tunnel idle", span(timeouts.tunnel_idle)),

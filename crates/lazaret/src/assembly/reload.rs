@@ -120,7 +120,7 @@ impl Reloads {
 }
 
 /// Said when a reload changed them.
-const NEEDS_RESTART: &str = "workers, control and access_log change with a restart only";
+const NEEDS_RESTART: &str = "workers, control.address, control.socket and access_log change with a restart only";
 
 /// Notes the refusal in the journal and makes it the answer.
 async fn refuse(monitor: &monitor::Handle, text: String) -> ReloadError {
