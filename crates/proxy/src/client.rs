@@ -137,8 +137,9 @@ impl<I: Io> Client<I> {
     /// Looks whether the client has gone, and keeps what it sends meanwhile (up to a bound, beyond which it is not
     /// looked at).
     pub(crate) fn poll_gone(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<()> {
-        while self.input.len() < AHEAD {
-            match ready!(poll_read(&mut self.stream, context, scratch)) {
+        while let Some(room) = AHEAD.checked_sub(self.input.len()).filter(|room| *room > 0) {
+            let most = scratch.len().min(room);
+            match ready!(poll_read(&mut self.stream, context, scratch.get_mut(..most).unwrap_or_default())) {
                 Ok([]) | Err(_) => return Poll::Ready(()),
                 Ok(bytes) => self.input.extend_from_slice(bytes),
             }
@@ -340,3 +341,29 @@ const SMALL: usize = 16 * 1024;
 /// So much of the client's next requests is read while one is served.
 const AHEAD: usize = 64 * 1024;
 const LINGER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use ::io::sim::Sim;
+    use ::io::{Listener as _, Share};
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn of_the_next_requests_no_more_is_read_ahead_than_the_bound() {
+        let sim = Sim::new();
+        let address = "10.0.0.1:80".parse().unwrap();
+        let listener = sim.listen(sim.bind(address, Share::First).unwrap()).unwrap();
+        let mut peer = sim.connect(address).await.unwrap();
+        let (stream, from) = listener.accept().await.unwrap();
+        let mut client = Client::new(sim, Wire::Plain(stream), from);
+        let mut scratch = vec![0; 4 * AHEAD];
+        for piece in [AHEAD / 4, AHEAD - 1] {
+            peer.write_all(&vec![b'x'; piece]).await.unwrap();
+            poll_fn(|context| Poll::Ready(client.poll_gone(context, &mut scratch).is_pending())).await;
+        }
+        assert_eq!(client.input.len(), AHEAD);
+    }
+}
