@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use board::InFlight;
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
@@ -114,6 +115,13 @@ pub(crate) fn announced(cluster: &ClusterView, client: impl FnOnce() -> OnBehalf
     }
 }
 
+/// How long connecting may take. A try's own time counts from its beginning: what would be sent once it is over is better
+/// not sent, so that any request may go elsewhere.
+pub(crate) fn connect_within(cluster: &ClusterView) -> Duration {
+    let connect = cluster.timeouts.connect;
+    cluster.retry.per_try_timeout.map_or(connect, |per_try| per_try.min(connect))
+}
+
 /// Whether connections may serve another client after this one.
 fn is_shared(cluster: &ClusterView) -> bool {
     cluster.config.outbound.proxy_protocol == SendProxy::Off
@@ -160,7 +168,7 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
 ) -> Result<Leg<I::Stream>, NoLeg> {
     let target = Target { on_behalf, ..key_of(cluster, destination).target() };
     let in_flight = local.board.start(destination.slot);
-    let mut connecting = Box::pin(local.connector.connect(target, now + cluster.timeouts.connect));
+    let mut connecting = Box::pin(local.connector.connect(target, now + connect_within(cluster)));
     poll_fn(|context| {
         if let Poll::Ready(result) = connecting.as_mut().poll(context) {
             return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));
@@ -184,7 +192,7 @@ pub(crate) fn keep<I: Io, R>(
     cluster: &ClusterView,
     destination: &DestinationView,
     leg: Leg<I::Stream>,
-    announced: Option<std::time::Duration>,
+    announced: Option<Duration>,
     now: Timestamp,
 ) {
     if !is_shared(cluster) {

@@ -3,12 +3,16 @@
 
 mod support;
 
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use board::Trend;
+use model::address::Url;
+use model::cluster::Verify;
 use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::retry::NonIdempotent;
+use model::upstream::UpstreamHttp;
 use support::setup;
 use testkit::destination::{Act, Destination, Moment, refusing};
 use testkit::wait::eventually;
@@ -109,6 +113,29 @@ fn a_destination_that_hangs_costs_one_per_try_timeout() {
     assert_eq!(proxy.client().get("/").text(), "c");
     assert!(started.elapsed() >= Duration::from_millis(300));
     assert_eq!(proxy.count(0, OutcomeClass::Timeout), 1);
+}
+
+#[test]
+fn the_time_of_a_try_bounds_its_connection_so_that_nothing_is_sent_late() {
+    // It takes connections and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, b) = (mute.local_addr().unwrap(), Destination::answering(200, "b"));
+    for http in [UpstreamHttp::Http1, UpstreamHttp::Http2OrHttp1] {
+        let proxy = setup(&[address, b.addr()])
+            .retrying()
+            .with(|cluster| {
+                cluster.destinations[0].address = Url::parse(&format!("https://{address}/")).unwrap();
+                cluster.tls.verify = Verify::DangerousNone;
+                cluster.http = http;
+                cluster.timeouts.connect = Duration::from_secs(60);
+                cluster.retry.per_try_timeout = Some(Duration::from_millis(300));
+            })
+            .start();
+        assert_eq!(send(&proxy, "POST"), 200);
+        let line = proxy.log(1).remove(0);
+        assert!(line.contains("{\"destination\":\"d1\",\"outcome\":\"connect_timeout\",\"status\":null"), "{line}");
+        assert_eq!(proxy.count(0, OutcomeClass::ConnFail), 1);
+    }
 }
 
 #[test]

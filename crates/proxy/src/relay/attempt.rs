@@ -139,7 +139,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let timeouts = &cluster.timeouts;
         let care = Care { idle: timeouts.pool_idle, ping: timeouts.http2_ping };
         let in_flight = local.board.start(destination.slot);
-        let due = self.now + timeouts.connect;
+        let due = self.now + leg::connect_within(cluster);
         let mut opening = pin!(local.streams.open(&local.connector, &key, wanted, care, due));
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (client, timer) = (&mut *self.client, &mut *self.timer);
