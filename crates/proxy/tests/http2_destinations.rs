@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use model::cluster::UpstreamHost;
 use model::outcome::OutcomeClass;
+use model::route::Buffering;
 use model::upstream::UpstreamHttp;
 use support::http2::{H2, run};
 use support::{Setup, setup};
@@ -54,6 +55,24 @@ fn http1_clients_reach_an_http2_destination_over_one_connection() {
     }
     assert_eq!(destination.connections(), 1);
     counted(&proxy, 5);
+}
+
+#[test]
+fn bodies_that_are_read_before_a_destination_is_chosen_go_the_same_way() {
+    let destination = Frames::start(answer);
+    let mut setup = over_http2(&destination);
+    setup.routes[0].policy.buffering = Buffering::ON;
+    let proxy = setup.start();
+    let mut client = proxy.client();
+    for body in [1, 1000, 1_000_000] {
+        assert_eq!(post(&mut client, body), (200, body.to_string()));
+    }
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    assert_eq!(client.response().status(), 100);
+    client.send("body");
+    assert_eq!(client.response().text(), "4");
+    assert_eq!(destination.connections(), 1);
+    counted(&proxy, 4);
 }
 
 /// RETRY-03
