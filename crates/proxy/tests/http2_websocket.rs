@@ -79,6 +79,7 @@ fn frames_go_both_ways_after_an_upgrade_that_the_destination_has_proved() {
         assert!(!response.headers().contains_key("sec-websocket-accept"));
         let mut body = response.into_body();
         assert_eq!(body.data().await.unwrap().unwrap(), "first");
+        proxy.counts("lazaret_tunnels_open{cluster=\"c\"} 1");
         for message in ["one", "two"] {
             send.send_data(Bytes::from_static(message.as_bytes()), false).unwrap();
             assert_eq!(body.data().await.unwrap().unwrap(), message);

@@ -39,6 +39,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             destination: destination.id.clone(),
         };
         let (local, timer) = (self.local, &mut *self.timer);
+        let _open = local.metrics.tunnel(&cluster.id);
         let end = match self.client.switch(&self.work.back) {
             Err(_) => End::Pumped(Ended::ClientGone),
             Ok(mut client) => tunnel::run(local, timer, &mut pump, &mut client, &mut leg.stream, &bounds).await,
