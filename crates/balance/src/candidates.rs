@@ -1,5 +1,7 @@
 //! Those that a pick may choose from: the available destinations less the excluded ones and those of weight 0.
 
+use std::time::Duration;
+
 use model::id::{DestinationId, DestinationIndex};
 
 use crate::index_set::IndexSet;
@@ -15,12 +17,24 @@ pub struct Member {
     pub alphabetical: u32,
     /// What a counted failure takes off its effective weight (nginx: weight / max_fails).
     pub decay: u32,
+    /// Where its id lies in 64 bits.
+    pub hash: u64,
 }
+
+/// What a request is told apart by, spread over 64 bits ([`crate::affinity::hash::spread`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key(pub u64);
 
 /// How busy destinations are.
 pub trait Loads {
     /// Requests in flight, all workers together.
     fn in_flight(&self, destination: DestinationIndex) -> u32;
+
+    /// The peak-sensitive mean of its time to first byte; `None` when nothing is known.
+    fn latency(&self, destination: DestinationIndex) -> Option<Duration> {
+        let _ = destination;
+        None
+    }
 }
 
 /// The choice of one pick.

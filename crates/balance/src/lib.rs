@@ -19,7 +19,7 @@ pub mod policy;
 
 mod index_set;
 
-pub use candidates::{Candidates, Loads, Member};
+pub use candidates::{Candidates, Key, Loads, Member};
 pub use index_set::IndexSet;
 pub use picker::{Picker, Policies};
 pub use policy::Policy;

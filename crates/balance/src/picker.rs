@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use model::balancing::LoadBalancing;
+use model::balancing::{HashKey, LoadBalancing};
 use model::cluster::{Cluster, Compat};
 use model::id::{ClusterId, DestinationIndex, PolicyName};
 use model::passive::{MaxFails, PassivePolicy};
 use model::random::Random;
 use model::ratio::Ratio;
 
-use crate::candidates::{Candidates, Loads, Member, Weights};
+use crate::affinity::hash::spread;
+use crate::candidates::{Candidates, Key, Loads, Member, Weights};
 use crate::index_set::IndexSet;
 use crate::policy::least_requests::Ties;
-use crate::policy::{Policy, least_requests, power_of_two, random as random_policy, round_robin};
+use crate::policy::{
+    Policy, consistent_hash, least_requests, peak_ewma, power_of_two, random as random_policy, round_robin,
+};
 use crate::turns::{Phase, Turns};
 
 /// The policies that were registered in code, by name.
@@ -27,8 +30,16 @@ pub struct Picker {
     policy: Choice,
     members: Arc<[Member]>,
     weights: Weights,
-    /// The members with the parts of their weights that they get now; `None` where all get the whole.
-    shares: Option<(Arc<[Member]>, Weights)>,
+    /// `None` where all get the whole of their weights.
+    shares: Option<Shares>,
+}
+
+/// The parts of their weights that destinations get now.
+#[derive(Clone)]
+struct Shares {
+    parts: Arc<[Ratio]>,
+    members: Arc<[Member]>,
+    weights: Weights,
 }
 
 #[derive(Clone)]
@@ -39,6 +50,8 @@ enum Choice {
     LeastRequests(Ties),
     Random,
     FirstAlphabetical,
+    ConsistentHash(HashKey),
+    PeakEwma,
     Custom(Arc<dyn Policy>),
 }
 
@@ -57,6 +70,8 @@ impl Picker {
             LoadBalancing::LeastRequests => Choice::LeastRequests(if is_yarp { Ties::Earliest } else { Ties::Drawn }),
             LoadBalancing::Random => Choice::Random,
             LoadBalancing::FirstAlphabetical => Choice::FirstAlphabetical,
+            LoadBalancing::ConsistentHash(key) => Choice::ConsistentHash(key.clone()),
+            LoadBalancing::PeakEwma => Choice::PeakEwma,
             LoadBalancing::Custom(name) => {
                 registered.get(name).cloned().map_or(Choice::PowerOfTwoChoices, Choice::Custom)
             }
@@ -72,9 +87,25 @@ impl Picker {
         if shares.iter().any(|share| *share != Ratio::ONE) {
             let members: Arc<[Member]> =
                 self.members.iter().zip(shares).map(|(one, share)| reduced(one, *share)).collect();
-            self.shares = Some((members.clone(), weights(&members)));
+            let weights = weights(&members);
+            self.shares = Some(Shares { parts: shares.into(), members, weights });
         }
         self
+    }
+
+    /// What the policy tells requests apart by; `None` where it does not.
+    pub fn hash_key(&self) -> Option<&HashKey> {
+        match &self.policy {
+            Choice::ConsistentHash(key) => Some(key),
+            Choice::PowerOfTwoChoices
+            | Choice::SmoothRoundRobin(_)
+            | Choice::CounterRoundRobin
+            | Choice::LeastRequests(_)
+            | Choice::Random
+            | Choice::FirstAlphabetical
+            | Choice::PeakEwma
+            | Choice::Custom(_) => None,
+        }
     }
 
     /// One of `available` (indexes into the cluster's destinations) that is not `excluded` and has a weight; `None`
@@ -83,10 +114,17 @@ impl Picker {
         &self,
         available: &[u32],
         excluded: &IndexSet,
+        key: Key,
         loads: &dyn Loads,
         turns: &mut Turns,
         random: &mut Random,
     ) -> Option<DestinationIndex> {
+        if let Choice::ConsistentHash(_) = self.policy {
+            // By the full weights: parts of them must not move keys.
+            let candidates = Candidates::new(&self.members, available, excluded, self.weights);
+            let shares = self.shares.as_ref().map(|shares| &*shares.parts);
+            return consistent_hash::pick(&candidates, key, shares, random);
+        }
         let (members, weights) = self.members_of(available, excluded);
         let candidates = Candidates::new(members, available, excluded, weights);
         if let Choice::SmoothRoundRobin(phase) = self.policy {
@@ -99,7 +137,8 @@ impl Picker {
         }
         match &self.policy {
             Choice::PowerOfTwoChoices => power_of_two::pick(&candidates, loads, random),
-            Choice::SmoothRoundRobin(_) => None,
+            Choice::PeakEwma => peak_ewma::pick(&candidates, loads, random),
+            Choice::SmoothRoundRobin(_) | Choice::ConsistentHash(_) => None,
             Choice::CounterRoundRobin => {
                 let turn = turns.turn(&self.cluster, members, Phase::Zero, random);
                 round_robin::counter(&candidates, turn)
@@ -127,7 +166,9 @@ impl Picker {
     /// The weights that a pick looks at: the full ones where all that are left get nothing.
     fn members_of(&self, available: &[u32], excluded: &IndexSet) -> (&Arc<[Member]>, Weights) {
         match &self.shares {
-            Some((members, weights)) if Candidates::new(members, available, excluded, *weights).nth(0).is_some() => {
+            Some(Shares { members, weights, .. })
+                if Candidates::new(members, available, excluded, *weights).nth(0).is_some() =>
+            {
                 (members, *weights)
             }
             Some(_) | None => (&self.members, self.weights),
@@ -188,6 +229,7 @@ fn members(cluster: &Cluster) -> Arc<[Member]> {
                 weight: destination.weight,
                 alphabetical,
                 decay: destination.weight.checked_div(max_fails).unwrap_or(0),
+                hash: spread(destination.id.as_str().as_bytes()),
             }
         })
         .collect()

@@ -1,6 +1,8 @@
 //! The policies, one file each, and the trait of those that are registered in code.
 
+pub(crate) mod consistent_hash;
 pub(crate) mod least_requests;
+pub(crate) mod peak_ewma;
 pub(crate) mod power_of_two;
 pub(crate) mod random;
 pub(crate) mod round_robin;

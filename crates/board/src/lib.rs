@@ -176,6 +176,16 @@ impl<S> Board<S> {
         self.shared.trend(slot)
     }
 
+    /// The peak-sensitive mean of a destination's time to first byte, as the core last said; `None` when nothing is known.
+    pub fn latency(&self, slot: Slot) -> Option<Duration> {
+        self.shared.latency(slot)
+    }
+
+    /// For the core's tick: says how long a destination's response heads take of late.
+    pub fn set_latency(&self, slot: Slot, latency: Option<Duration>) {
+        self.shared.set_latency(slot, latency);
+    }
+
     /// For the core's tick: says how a destination's recent attempts went.
     pub fn set_trend(&self, slot: Slot, trend: Trend) {
         self.shared.set_trend(slot, trend);

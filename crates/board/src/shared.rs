@@ -1,6 +1,7 @@
 //! All that is shared, apart from the snapshot: one state per worker, gates, budgets and the waker.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use model::id::Slot;
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     budgets: Table<Budget>,
     /// By slot: [`Trend`] as a flag.
     failing: Table<AtomicBool>,
+    /// By slot: nanoseconds; 0 is unknown.
+    latencies: Table<AtomicU64>,
     pub(crate) wake: Wake,
     pub(crate) reader_claimed: AtomicBool,
 }
@@ -32,6 +35,7 @@ impl Shared {
             gates: Table::new(),
             budgets: Table::new(),
             failing: Table::new(),
+            latencies: Table::new(),
             wake: Wake::new(),
             reader_claimed: AtomicBool::new(false),
         }
@@ -96,6 +100,18 @@ impl Shared {
                     flag.store(trend == Trend::Failing, Ordering::Relaxed);
                 }
             }
+        }
+    }
+
+    pub(crate) fn latency(&self, slot: Slot) -> Option<Duration> {
+        let nanos = self.latencies.get(slot.0)?.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+
+    pub(crate) fn set_latency(&self, slot: Slot, latency: Option<Duration>) {
+        let nanos = latency.map_or(0, |latency| u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+        if let Some(place) = self.latencies.grow(slot.0) {
+            place.store(nanos, Ordering::Relaxed);
         }
     }
 

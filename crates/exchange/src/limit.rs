@@ -49,6 +49,15 @@ impl ClientKey {
         }
     }
 
+    /// Where it lies in 64 bits.
+    pub fn spread(&self) -> u64 {
+        match self {
+            Self::V4(bits) => hash::spread(&bits.to_be_bytes()),
+            Self::V6(bits) => hash::spread(&bits.to_be_bytes()),
+            Self::Value(value) => hash::spread(value),
+        }
+    }
+
     /// By the first value of a header; by address where it is absent.
     pub fn of_header(fields: &dyn Fields, name: &str, address: IpAddr) -> Self {
         let mut key = None;

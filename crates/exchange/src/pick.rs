@@ -1,14 +1,18 @@
 //! Who is next: the pin, then the balancing policy over the available ones that were not tried, past the gates.
 
-use balance::affinity::{self, Pin};
-use balance::{IndexSet, Loads};
+use std::time::Duration;
+
+use balance::affinity::{self, Pin, cookie, hash};
+use balance::{IndexSet, Key, Loads};
 use model::affinity::AffinityFailurePolicy;
+use model::balancing::HashKey;
 use model::id::DestinationIndex;
 use model::random::Random;
 use model::ratio::Ratio;
-use model::request::Fields;
+use model::request::{Fields, RequestFacts};
 use retry::Pool;
 
+use crate::limit::ClientKey;
 use crate::snapshot::{ClusterView, DestinationView};
 use crate::step::{Admission, Shared};
 use crate::walk::Worker;
@@ -25,29 +29,30 @@ pub(crate) enum Picked {
 }
 
 /// The first pick of an exchange.
-pub(crate) fn first(cluster: &ClusterView, pin: Pin, worker: &mut Worker, shared: &impl Shared) -> Picked {
+pub(crate) fn first(cluster: &ClusterView, pin: Pin, key: Key, worker: &mut Worker, shared: &impl Shared) -> Picked {
     let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
     match (pin, policy) {
-        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), worker, shared),
+        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), key, worker, shared),
         (Pin::To(index), Some(policy)) => {
             let is_available = cluster.available.contains(&index.0);
             match is_available.then(|| admit(cluster, index, shared)).flatten() {
                 Some(admission) => Picked::One(index, admission),
-                None => without_pin(cluster, policy, worker, shared),
+                None => without_pin(cluster, policy, key, worker, shared),
             }
         }
-        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, worker, shared),
+        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, key, worker, shared),
     }
 }
 
 fn without_pin(
     cluster: &ClusterView,
     policy: AffinityFailurePolicy,
+    key: Key,
     worker: &mut Worker,
     shared: &impl Shared,
 ) -> Picked {
     match policy {
-        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), worker, shared),
+        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), key, worker, shared),
         AffinityFailurePolicy::Return503Error => Picked::PinLost,
     }
 }
@@ -62,14 +67,20 @@ pub(crate) fn diverts(cluster: &ClusterView, pin: Pin, random: &mut Random) -> b
 }
 
 /// The next pick by the balancing policy. One that is gated and whose gate somebody else holds counts as not available.
-pub(crate) fn next(cluster: &ClusterView, tried: &IndexSet, worker: &mut Worker, shared: &impl Shared) -> Picked {
+pub(crate) fn next(
+    cluster: &ClusterView,
+    tried: &IndexSet,
+    key: Key,
+    worker: &mut Worker,
+    shared: &impl Shared,
+) -> Picked {
     let busy = Busy { cluster, shared };
     let Worker { turns, random } = worker;
     let mut refused: Option<IndexSet> = None;
     // Each round but the last refuses one more.
     for _ in 0..=cluster.available.len() {
         let excluded = refused.as_ref().unwrap_or(tried);
-        let Some(index) = cluster.picker.pick(&cluster.available, excluded, &busy, turns, random) else {
+        let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else {
             return Picked::Nobody;
         };
         match admit(cluster, index, shared) {
@@ -101,6 +112,24 @@ pub(crate) fn pool(cluster: &ClusterView, tried: &IndexSet, shared: &impl Shared
     pool
 }
 
+/// What the cluster's balancing tells this request apart by.
+pub(crate) fn key(cluster: &ClusterView, facts: &RequestFacts<'_>) -> Key {
+    let mut key = None;
+    let mut take = |value: &[u8]| {
+        key.get_or_insert_with(|| hash::spread(value));
+    };
+    match cluster.picker.hash_key() {
+        None => return Key::default(),
+        Some(HashKey::ClientAddress) => {}
+        Some(HashKey::Path) => take(facts.path.as_bytes()),
+        Some(HashKey::Header(name)) => facts.fields.each(name, &mut take),
+        Some(HashKey::Cookie(name)) => facts.fields.each("cookie", &mut |line| {
+            cookie::values(line, name.as_bytes()).for_each(&mut take);
+        }),
+    }
+    Key(key.unwrap_or_else(|| ClientKey::of_address(facts.client).spread()))
+}
+
 /// What the request's cookie says.
 pub(crate) fn pin(cluster: &ClusterView, fields: &dyn Fields) -> Pin {
     let keys = cluster.destinations.iter().map(|destination: &DestinationView| &destination.affinity_key);
@@ -118,5 +147,9 @@ struct Busy<'a, S> {
 impl<S: Shared> Loads for Busy<'_, S> {
     fn in_flight(&self, destination: DestinationIndex) -> u32 {
         self.cluster.destinations.get(destination.index()).map_or(0, |d| self.shared.in_flight(d.slot))
+    }
+
+    fn latency(&self, destination: DestinationIndex) -> Option<Duration> {
+        self.shared.latency(self.cluster.destinations.get(destination.index())?.slot)
     }
 }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use balance::affinity::{cookie, hash, key};
+use balance::affinity::{cookie, key};
 use model::affinity::AffinityCookie;
 use model::id::{ClusterId, ClusterIndex};
 use model::random::Random;
@@ -77,11 +77,7 @@ impl SplitView {
         match &self.sticky {
             Sticky::Off => self.at(random.bits()).map(|(_, side)| Choice { cluster: side.cluster, drawn: None }),
             Sticky::ClientAddress => {
-                let bits = match ClientKey::of_address(facts.client) {
-                    ClientKey::V4(bits) => hash::spread(&bits.to_be_bytes()),
-                    ClientKey::V6(bits) => hash::spread(&bits.to_be_bytes()),
-                    ClientKey::Value(value) => hash::spread(&value),
-                };
+                let bits = ClientKey::of_address(facts.client).spread();
                 self.at(bits).map(|(_, side)| Choice { cluster: side.cluster, drawn: None })
             }
             Sticky::Cookie(name) => {

@@ -140,6 +140,8 @@ pub struct Report {
 pub trait Shared {
     /// Requests in flight at a destination, all workers together.
     fn in_flight(&self, slot: Slot) -> u32;
+    /// The peak-sensitive mean of a destination's time to first byte; `None` when nothing is known.
+    fn latency(&self, slot: Slot) -> Option<Duration>;
     /// Takes the price of one retry from the cluster's budget; false when it is not there. Never called with nothing.
     /// What comes in (`retry::budget`) is paid at the core's tick, so that a request that succeeds writes nothing.
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;

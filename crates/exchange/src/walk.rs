@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 use balance::affinity::Pin;
 use balance::affinity::cookie::set_cookie;
-use balance::{IndexSet, Turns};
+use balance::{IndexSet, Key, Turns};
 use model::cluster::Compat;
 use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationIndex};
@@ -74,6 +74,7 @@ pub struct Exchange {
     request: Repeatable,
     deadline: Option<Timestamp>,
     pin: Pin,
+    key: Key,
     tried: IndexSet,
     attempts: u8,
     timeouts: u8,
@@ -153,6 +154,7 @@ impl Exchange {
             request: Repeatable::of(facts),
             deadline: None,
             pin: Pin::Absent,
+            key: Key::default(),
             tried: IndexSet::default(),
             attempts: 0,
             timeouts: 0,

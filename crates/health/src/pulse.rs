@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::balancing::LoadBalancing;
 use model::health::Switch;
 use model::id::Slot;
 use model::passive::{PassiveCheck, PassivePolicy};
 use model::time::Timestamp;
 
+use crate::cluster::ClusterState;
 use crate::core::Core;
 use crate::doubt;
 use crate::input::Pulse;
@@ -16,8 +18,11 @@ use crate::passive::Around;
 impl Core {
     /// Whose pulses some policy wants to see, in order.
     pub fn pulse_slots(&self) -> Vec<Slot> {
-        let wanting =
-            self.clusters.iter().filter(|cluster| cluster.config.health_check.passive.as_ref().is_some_and(wants));
+        let wants = |cluster: &&ClusterState| {
+            cluster.config.load_balancing == LoadBalancing::PeakEwma
+                || cluster.config.health_check.passive.as_ref().is_some_and(wants_pulses)
+        };
+        let wanting = self.clusters.iter().filter(wants);
         let mut slots: Vec<Slot> = wanting.flat_map(|cluster| &cluster.destinations).map(|one| one.slot).collect();
         slots.sort();
         slots
@@ -60,7 +65,7 @@ impl Core {
     }
 }
 
-fn wants(check: &PassiveCheck) -> bool {
+fn wants_pulses(check: &PassiveCheck) -> bool {
     check.policies.iter().any(|policy| match policy {
         PassivePolicy::Stall(_) | PassivePolicy::Latency(_) | PassivePolicy::Custom(_) => true,
         PassivePolicy::TransportFailureRate(_)

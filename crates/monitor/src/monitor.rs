@@ -268,8 +268,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.next_tick = (self.next_tick + TICK).max(now);
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
-        if let Some(pulses) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
-            self.core.handle(now, pulses);
+        if let Some(Input::PulsesTaken { pulses }) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
+            pulses.iter().for_each(|pulse| self.board.set_latency(pulse.slot, pulse.latency));
+            self.core.handle(now, Input::PulsesTaken { pulses });
         }
         self.budgets.advance(&self.board, now);
         self.trends.changes(now).into_iter().for_each(|(slot, trend)| self.board.set_trend(slot, trend));

@@ -84,6 +84,10 @@ impl Shared for Sharing<'_> {
         self.board.in_flight(slot)
     }
 
+    fn latency(&self, slot: Slot) -> Option<Duration> {
+        self.board.board().latency(slot)
+    }
+
     fn withdraw(&self, budget: u32, cost: Cost) -> bool {
         self.board.board().withdraw(budget, cost.0)
     }

@@ -134,7 +134,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "apisix" => &["serde", "serde_json"],
         "config" => &["annotate-snippets", "ipnet", "jsonc-parser", "serde", "serde-saphyr", "serde_json"],
         "health" => &["libm", "serde"],
-        "balance" => &["xxhash-rust"],
+        "balance" => &["libm", "xxhash-rust"],
         "retry" | "rhi" => &["serde"],
         "http1" => &["httparse", "wide"],
         "http2" => &["bytes", "http"],

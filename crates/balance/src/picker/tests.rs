@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use model::address::Url;
 use model::available::AvailablePolicy;
@@ -78,7 +79,9 @@ impl Bench {
         let mut set = IndexSet::default();
         excluded.iter().for_each(|&index| set.insert(DestinationIndex(index)));
         let loads = Fixed(self.loads.clone());
-        self.picker.pick(available, &set, &loads, &mut self.turns, &mut self.random).map(|index| index.0)
+        self.picker
+            .pick(available, &set, Key::default(), &loads, &mut self.turns, &mut self.random)
+            .map(|index| index.0)
     }
 
     fn order(&mut self, available: &[u32], n: usize) -> String {
@@ -282,4 +285,96 @@ fn a_custom_policy_picks_and_cannot_pick_others_than_candidates() {
     assert_eq!(bench.pick(&[0, 1, 2], &[2]), Some(1));
     assert_eq!(bench.pick(&[0, 1, 2], &[2]), None);
     assert_eq!(bench.pick(&[0], &[]), Some(0));
+}
+
+/// Where each of `n` keys goes.
+fn homes(bench: &mut Bench, available: &[u32], n: u64) -> Vec<u32> {
+    let excluded = IndexSet::default();
+    let keys = (0..n).map(|key| Key(spread(&key.to_be_bytes())));
+    let loads = Fixed(vec![]);
+    keys.map(|key| bench.picker.pick(available, &excluded, key, &loads, &mut bench.turns, &mut bench.random).unwrap().0)
+        .collect()
+}
+
+fn hashing(destinations: &[(&str, u32)]) -> Picker {
+    picker(LoadBalancing::ConsistentHash(HashKey::ClientAddress), Compat::None, destinations)
+}
+
+#[test]
+fn only_the_keys_of_a_destination_that_leaves_move_and_they_come_back() {
+    let mut bench = Bench::new(hashing(&ten()), 1);
+    let all: Vec<u32> = (0..10).collect();
+    let rest: Vec<u32> = (0..10).filter(|at| *at != 3).collect();
+    let before = homes(&mut bench, &all, 5000);
+    let without = homes(&mut bench, &rest, 5000);
+    assert!(before.iter().zip(&without).all(|(was, is)| was == is || *was == 3));
+    let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+    before.iter().zip(&without).filter(|(was, _)| **was == 3).for_each(|(_, is)| *taken.entry(*is).or_default() += 1);
+    assert!(taken.len() == 9 && taken.values().all(|n| (30..=90).contains(n)), "{taken:?}");
+    assert_eq!(homes(&mut bench, &all, 5000), before);
+}
+
+#[test]
+fn keys_are_shared_by_weight_and_a_heavier_one_takes_keys_without_moving_others() {
+    let light = homes(&mut Bench::new(hashing(&[("a", 1), ("b", 1), ("c", 2)]), 1), &[0, 1, 2], 8000);
+    let n = |homes: &[u32], at| homes.iter().filter(|home| **home == at).count();
+    assert!((1900..=2100).contains(&n(&light, 0)) && (3850..=4150).contains(&n(&light, 2)));
+    let heavy = homes(&mut Bench::new(hashing(&[("a", 1), ("b", 1), ("c", 4)]), 1), &[0, 1, 2], 8000);
+    assert!(light.iter().zip(&heavy).all(|(was, is)| was == is || *is == 2));
+}
+
+#[test]
+fn a_spared_destination_keeps_a_part_of_the_requests_of_its_keys_and_no_key_moves() {
+    let shares = [Ratio::ONE, Ratio::percent(10), Ratio::ONE];
+    let mut whole = Bench::new(hashing(&[("a", 1), ("b", 1), ("c", 1)]), 1);
+    let before = homes(&mut whole, &[0, 1, 2], 6000);
+    let mut spared = Bench::new(hashing(&[("a", 1), ("b", 1), ("c", 1)]).with_shares(&shares), 1);
+    let now = homes(&mut spared, &[0, 1, 2], 6000);
+    assert!(before.iter().zip(&now).all(|(was, is)| was == is || *was == 1));
+    let kept = before.iter().zip(&now).filter(|(was, is)| **was == 1 && **is == 1).count();
+    assert!((140..=260).contains(&kept), "{kept} of about 2000");
+    // Where all are spared the key's own serves.
+    let mut none = Bench::new(hashing(&[("a", 1), ("b", 1)]).with_shares(&[Ratio::ZERO; 2]), 1);
+    assert_eq!(homes(&mut none, &[0, 1], 100), homes(&mut Bench::new(hashing(&[("a", 1), ("b", 1)]), 1), &[0, 1], 100));
+}
+
+#[test]
+fn a_part_of_a_weight_is_a_part_of_the_traffic_and_none_of_it_is_the_last_choice() {
+    for policy in SPREADING {
+        let shares = [Ratio::ONE, Ratio::percent(10), Ratio::ONE];
+        let picker = picker(policy.clone(), Compat::None, &[("a", 1), ("b", 1), ("c", 1)]);
+        let mut bench = Bench::new(picker.clone().with_shares(&shares), 3);
+        let n = bench.counts(&[0, 1, 2], 2100).get(&1).copied().unwrap_or(0);
+        assert!((50..=250).contains(&n), "{policy:?}: {n} of 2100, where 100 are its share");
+        let mut bench = Bench::new(picker.with_shares(&[Ratio::ZERO, Ratio::ONE, Ratio::ONE]), 3);
+        assert!(!bench.counts(&[0, 1, 2], 500).contains_key(&0), "{policy:?}");
+        assert_eq!(bench.pick(&[0], &[]), Some(0), "{policy:?}");
+    }
+}
+
+/// Times to first byte by destination.
+struct Timed(Vec<Option<u64>>);
+
+impl Loads for Timed {
+    fn in_flight(&self, destination: DestinationIndex) -> u32 {
+        destination.0
+    }
+    fn latency(&self, destination: DestinationIndex) -> Option<Duration> {
+        self.0[destination.index()].map(Duration::from_millis)
+    }
+}
+
+#[test]
+fn peak_ewma_takes_the_sooner_one_of_two() {
+    let picker = picker(LoadBalancing::PeakEwma, Compat::None, &[("a", 1), ("b", 1)]);
+    let (mut turns, mut random) = (Turns::new(), Random::new(1));
+    let mut all = |loads: Timed| -> Vec<u32> {
+        let mut pick = || picker.pick(&[0, 1], &IndexSet::default(), Key::default(), &loads, &mut turns, &mut random);
+        (0..50).map(|_| pick().unwrap().0).collect()
+    };
+    // b has one request in flight, a none.
+    assert!(all(Timed(vec![Some(30), Some(10)])).iter().all(|at| *at == 1));
+    assert!(all(Timed(vec![Some(15), Some(10)])).iter().all(|at| *at == 0));
+    assert!(all(Timed(vec![Some(15), None])).iter().all(|at| *at == 0), "asked once, then waited for");
+    assert!(all(Timed(vec![None, Some(1)])).iter().all(|at| *at == 0), "an idle one that nobody knows is tried");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::available::AvailablePolicy;
-use model::balancing::LoadBalancing;
+use model::balancing::{HashKey, LoadBalancing};
 
 use crate::policy_names::{Named, PolicyNames, find};
 use crate::raw::scalar::join_or;
@@ -97,6 +97,8 @@ pub fn balancing(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
         LeastRequests,
         Random,
         FirstAlphabetical,
+        ConsistentHash,
+        PeakEwma,
     }
     let built_in = [
         ("PowerOfTwoChoices", Name::PowerOfTwoChoices),
@@ -104,13 +106,17 @@ pub fn balancing(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
         ("LeastRequests", Name::LeastRequests),
         ("Random", Name::Random),
         ("FirstAlphabetical", Name::FirstAlphabetical),
+        ("ConsistentHash", Name::ConsistentHash),
+        ("PeakEwma", Name::PeakEwma),
     ];
-    match named(r, field, &built_in, &["ConsistentHash", "PeakEwma"], &names.balancing)? {
+    match named(r, field, &built_in, &[], &names.balancing)? {
         Named::BuiltIn(Name::PowerOfTwoChoices) => Some(LoadBalancing::PowerOfTwoChoices),
         Named::BuiltIn(Name::RoundRobin) => Some(LoadBalancing::RoundRobin),
         Named::BuiltIn(Name::LeastRequests) => Some(LoadBalancing::LeastRequests),
         Named::BuiltIn(Name::Random) => Some(LoadBalancing::Random),
         Named::BuiltIn(Name::FirstAlphabetical) => Some(LoadBalancing::FirstAlphabetical),
+        Named::BuiltIn(Name::ConsistentHash) => Some(LoadBalancing::ConsistentHash(HashKey::default())),
+        Named::BuiltIn(Name::PeakEwma) => Some(LoadBalancing::PeakEwma),
         Named::Custom(name) => Some(LoadBalancing::Custom(name)),
         Named::NotYet(_) => None,
     }

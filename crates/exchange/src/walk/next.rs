@@ -41,7 +41,7 @@ impl Exchange {
                 return self.forward(running, status, ground.cluster.affinity.is_some());
             }
         }
-        match pick::next(ground.cluster, &self.tried, worker, ground.shared) {
+        match pick::next(ground.cluster, &self.tried, self.key, worker, ground.shared) {
             Picked::One(destination, admission) => {
                 self.leave(running, end, Repeat::Possible);
                 self.charge(running, ground.cluster, worker);
@@ -100,7 +100,7 @@ impl Exchange {
                 if matches!(end.failure, Some(FailureKind::HeadTimeout)) {
                     self.timeouts = self.timeouts.saturating_add(1);
                 }
-                match pick::next(cluster, &self.tried, worker, shared) {
+                match pick::next(cluster, &self.tried, self.key, worker, shared) {
                     Picked::One(destination, admission) => {
                         Step::Connect(self.connect(now, running.attempt.cluster, destination, admission))
                     }

@@ -84,6 +84,7 @@ impl Exchange {
             return self.answer(Answer::of(Reason::Deadline));
         }
         self.pin = pick::pin(cluster, facts.fields);
+        self.key = pick::key(cluster, facts);
         if buffering::gathers(view.buffering, facts) {
             self.state = State::Gathering;
             return Step::Gather;
@@ -106,7 +107,7 @@ impl Exchange {
         } else {
             self.pin
         };
-        match pick::first(cluster, pin, worker, shared) {
+        match pick::first(cluster, pin, self.key, worker, shared) {
             Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
             Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
             Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),

@@ -187,6 +187,10 @@ impl Shared for Board {
         0
     }
 
+    fn latency(&self, _: Slot) -> Option<Duration> {
+        None
+    }
+
     fn withdraw(&self, _: u32, cost: Cost) -> bool {
         assert_ne!(cost.0, 0);
         self.spent.set(self.spent.get() + cost.0);

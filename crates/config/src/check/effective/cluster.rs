@@ -1,7 +1,7 @@
 //! Clusters, written down.
 
 use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
-use model::balancing::LoadBalancing;
+use model::balancing::{HashKey, LoadBalancing};
 use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
 use model::retry::{NonIdempotent, RetryRules};
 use model::upstream::{Family, SendProxy, Tunnels};
@@ -27,9 +27,28 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
             LoadBalancing::LeastRequests => "LeastRequests".to_owned(),
             LoadBalancing::Random => "Random".to_owned(),
             LoadBalancing::FirstAlphabetical => "FirstAlphabetical".to_owned(),
+            LoadBalancing::ConsistentHash(_) => "ConsistentHash".to_owned(),
+            LoadBalancing::PeakEwma => "PeakEwma".to_owned(),
             LoadBalancing::Custom(name) => quoted(name.as_str()),
         },
     );
+    match &cluster.load_balancing {
+        LoadBalancing::ConsistentHash(HashKey::ClientAddress) => w.value("hash", "client_address".to_owned()),
+        LoadBalancing::ConsistentHash(HashKey::Path) => w.value("hash", "path".to_owned()),
+        LoadBalancing::ConsistentHash(HashKey::Header(name)) => {
+            w.value("hash", format!("{{header: {}}}", quoted(name)))
+        }
+        LoadBalancing::ConsistentHash(HashKey::Cookie(name)) => {
+            w.value("hash", format!("{{cookie: {}}}", quoted(name)))
+        }
+        LoadBalancing::PowerOfTwoChoices
+        | LoadBalancing::RoundRobin
+        | LoadBalancing::LeastRequests
+        | LoadBalancing::Random
+        | LoadBalancing::FirstAlphabetical
+        | LoadBalancing::PeakEwma
+        | LoadBalancing::Custom(_) => {}
+    }
     match &cluster.session_affinity {
         None => w.value("session_affinity", "null".to_owned()),
         Some(session) => w.block("session_affinity", |w| affinity(w, session)),

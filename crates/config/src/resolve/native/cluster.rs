@@ -11,7 +11,7 @@ use model::timeouts::Timeouts;
 use model::tls::CertificateFiles;
 use model::upstream::{SendProxy, UpstreamHttp};
 
-use super::{Context, active, affinity, destination, dns, each, passive, retry};
+use super::{Context, active, affinity, destination, dns, each, hash, passive, retry};
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
 use crate::resolve::{self, policy};
@@ -22,6 +22,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let compat = s.take(r, "compat");
     let compat = resolve::compat(r, compat, s.path.join("compat"), context.compat);
     let load_balancing = s.take(r, "load_balancing").and_then(|f| policy::balancing(r, &f, context.names));
+    let load_balancing = hash::applied(r, &mut s, load_balancing.unwrap_or_default());
     let session_affinity = s.take(r, "session_affinity").and_then(|f| affinity::resolve(r, &f));
     let health_check = s.take(r, "health_check").and_then(|f| f.section(r));
     let health_check = health_check.map(|section| health(r, context, section, compat));
@@ -57,7 +58,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     Some(Cluster {
         id: ClusterId::from(field.name.as_str()),
         compat,
-        load_balancing: load_balancing.unwrap_or_default(),
+        load_balancing,
         session_affinity,
         health_check: health_check.unwrap_or(HealthCheck {
             available_destinations_policy: AvailablePolicy::HealthyOrPanic,

@@ -8,6 +8,7 @@ pub mod control;
 mod destination;
 mod dns;
 mod entry;
+mod hash;
 pub mod listener;
 mod listener_entry;
 mod listener_tls;
