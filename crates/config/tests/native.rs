@@ -6,6 +6,7 @@ use std::time::Duration;
 use config::{FileKind, Loaded, PolicyNames, load};
 use model::active::{ActivePolicy, ProbeKind, ProbeStart, StatusRange};
 use model::available::AvailablePolicy;
+use model::balancing::{HashKey, LoadBalancing};
 use model::cluster::{Compat, UpstreamHost};
 use model::config::{AccessLog, ControlSocket, RequestId};
 use model::destination::Tier;
@@ -176,6 +177,32 @@ fn policies_that_weigh_have_options_of_their_own_and_a_way_back() {
     let recommended = &config.clusters[1].health_check;
     assert_eq!(recommended.guards, Guards::native());
     assert_eq!(recommended.passive.as_ref().unwrap().readmission, Some(Readmission::default()));
+}
+
+#[test]
+fn a_hash_belongs_to_consistent_hash() {
+    let policy =
+        |cluster: &str| text(&format!("clusters: {{a: {{{cluster}}}}}")).config.clusters[0].load_balancing.clone();
+    assert_eq!(policy("load_balancing: ConsistentHash"), LoadBalancing::ConsistentHash(HashKey::ClientAddress));
+    let keyed = [
+        ("path", HashKey::Path),
+        ("{header: X-User}", HashKey::Header("x-user".to_owned())),
+        ("{cookie: Sid}", HashKey::Cookie("Sid".to_owned())),
+    ];
+    for (written, key) in keyed {
+        assert_eq!(
+            policy(&format!("load_balancing: consistent_hash, hash: {written}")),
+            LoadBalancing::ConsistentHash(key)
+        );
+    }
+    for wrong in [
+        "hash: path",
+        "load_balancing: ConsistentHash, hash: {header: a, cookie: b}",
+        "load_balancing: ConsistentHash, hash: {header: 'a b'}",
+    ] {
+        let text = format!("clusters: {{a: {{{wrong}}}}}");
+        assert!(load("t.yaml", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None).is_err(), "{wrong}");
+    }
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub use checks::{
     PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
 };
 pub use cluster::{
-    AffinityCookieConfig, ClusterConfig, DestinationConfig, RetryConfig, SessionAffinityConfig, TimeoutsConfig,
-    TlsConfig,
+    AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, RetryConfig, SessionAffinityConfig,
+    TimeoutsConfig, TlsConfig,
 };
 pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};

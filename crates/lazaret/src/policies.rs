@@ -2,6 +2,10 @@
 
 /// Active: so many failed probes in a row.
 pub const CONSECUTIVE_FAILURES: &str = "ConsecutiveFailures";
+/// Balancing: the same key to the same destination.
+pub const CONSISTENT_HASH: &str = "ConsistentHash";
+/// Balancing: of two the one that is likely to answer sooner.
+pub const PEAK_EWMA: &str = "PeakEwma";
 /// Passive: share of failed transports in a window.
 pub const TRANSPORT_FAILURE_RATE: &str = "TransportFailureRate";
 /// Passive: nginx's max_fails and fail_timeout.

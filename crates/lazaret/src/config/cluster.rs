@@ -20,6 +20,9 @@ pub struct ClusterConfig {
     /// A built-in name or one registered with [`crate::Builder::load_balancing_policy`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancing: Option<String>,
+    /// What ConsistentHash goes by; the client's address when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<HashConfig>,
     /// Sticky clients; on when present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_affinity: Option<SessionAffinityConfig>,
@@ -59,6 +62,20 @@ pub struct ClusterConfig {
     /// The servers.
     #[serde(serialize_with = "by_id")]
     pub destinations: Vec<DestinationConfig>,
+}
+
+/// `hash` of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HashConfig {
+    /// The client's address.
+    ClientAddress,
+    /// The path.
+    Path,
+    /// The first value of this header field.
+    Header(String),
+    /// The first value of this cookie.
+    Cookie(String),
 }
 
 /// One of a cluster's `destinations`.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use lazaret::config::{
     ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, BufferingConfig, CertificateConfig,
     ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
-    ForceConfig, GuardsConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig, ListenerConfig,
-    ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
-    RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, StickyConfig, TimeoutsConfig,
-    TlsConfig, TransformConfig, TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
+    ForceConfig, GuardsConfig, HashConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig,
+    ListenerConfig, ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+    ReadmissionConfig, RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, StickyConfig,
+    TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -148,7 +148,8 @@ fn cluster(second: Duration) -> ClusterConfig {
     ClusterConfig {
         cluster_id: "app".to_owned(),
         compat: Some("none".to_owned()),
-        load_balancing: Some("LeastRequests".to_owned()),
+        load_balancing: Some("ConsistentHash".to_owned()),
+        hash: Some(HashConfig::Header("x-user".to_owned())),
         session_affinity: Some(SessionAffinityConfig {
             enabled: Some(true),
             policy: Some("HashCookie".to_owned()),
