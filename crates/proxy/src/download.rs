@@ -262,7 +262,8 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
 
     fn poll_back(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
         let work = &mut *self.wires.work;
-        if self.back_sent < work.back.len() {
+        // What was taken may lie in the TLS session still.
+        if self.back_sent < work.back.len() || self.wires.client.is_unflushed {
             match self.wires.client.poll_send(context, &work.back, &mut self.back_sent) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(())),

@@ -19,7 +19,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, Strea
 use support::{Proxy, Setup, setup};
 use testkit::certificates::{Authority, Leaf};
 use testkit::client::{Client, End};
-use testkit::destination::Destination;
+use testkit::destination::{Act, Destination, Moment};
 
 /// A certificate in files of this name.
 fn files(folder: &Path, leaf: &Leaf, name: &str) -> CertificateFiles {
@@ -379,4 +379,43 @@ fn files_that_cannot_be_used_are_refused_with_what_mends_them() {
         assert_eq!(faults[0].setting().join("."), format!("listeners.web.tls.{place}"));
         assert!(faults[0].message().contains(what) && !faults[0].mend().is_empty(), "{faults:?}");
     }
+}
+
+/// What a client takes late may have left its body's place and lie in the session, with nothing behind it that would push it
+/// out: lengths in small steps put the end of some of them there.
+#[test]
+fn a_client_that_reads_late_gets_answers_of_every_length_whole() {
+    const FIRST: usize = 2_500_000;
+    const STEP: usize = 61_003;
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let destination = Destination::start(|moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(request) => {
+            let length: usize = request.message.target().trim_start_matches('/').parse().unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            vec![Act::ReadBody, Act::Send([head.into_bytes(), vec![b'x'; length]].concat())]
+        }
+    });
+    let leaf = authority.issue(&["a.test"]);
+    let proxy = secured(&destination, tls(vec![files(folder.path(), &leaf, "a")])).start();
+    let config = Offer::new(&authority).config();
+    let clients: Vec<_> = (0..64)
+        .map(|n| {
+            let (config, addr, length) = (Arc::clone(&config), proxy.addr, FIRST + n * STEP);
+            std::thread::spawn(move || {
+                let tcp = TcpStream::connect(addr).unwrap();
+                tcp.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+                let connection = ClientConnection::new(config, ServerName::try_from("a.test").unwrap()).unwrap();
+                let mut stream = StreamOwned::new(connection, tcp);
+                write!(stream, "GET /{length} HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
+                stream.flush().unwrap();
+                std::thread::sleep(Duration::from_millis(700));
+                let (mut got, mut bytes) = (0, vec![0; 64 * 1024]);
+                while got < length {
+                    got += stream.read(&mut bytes).unwrap_or_else(|error| panic!("{got} of {length}: {error}"));
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
 }

@@ -96,6 +96,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin>(
     };
     run.waker.wake_by_ref();
     poll_fn(|context| run.poll(context, due)).await;
+    run.finish().await;
 }
 
 /// The settings; each bound is told in [`crate::h2`].
@@ -227,6 +228,35 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         }
         self.woken = woken;
         turn
+    }
+
+    /// The connection is over. Its streams learn of it and end as what they are, given up by their client: each is charged,
+    /// counted and logged. One that does not learn of it in time is dropped.
+    async fn finish(self) {
+        let Self { local, connection, parts, mut places, mut timer, .. } = self;
+        drop(connection);
+        let due = local.io.now() + LEAVE;
+        places.iter().filter(|place| place.seat.is_some()).for_each(|place| place.waker.wake_by_ref());
+        let mut woken = Vec::new();
+        poll_fn(|context| {
+            parts.begin(context.waker());
+            parts.take(&mut woken);
+            for number in &woken {
+                let place = number.checked_sub(1).and_then(|at| places.get_mut(at));
+                let Some(place) = place.filter(|place| place.seat.is_some()) else { continue };
+                place.part.polled();
+                let mut context = Context::from_waker(&place.waker);
+                if let Some(seat) = place.seat.take_if(|seat| seat.poll(&mut context).is_ready()) {
+                    local.stream_seats.give_back(seat);
+                }
+            }
+            parts.end();
+            if places.iter().all(|place| place.seat.is_none()) {
+                return Poll::Ready(());
+            }
+            timer.poll(context, due)
+        })
+        .await;
     }
 
     fn poll_stream(&mut self, index: usize) {
