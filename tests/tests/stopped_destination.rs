@@ -28,6 +28,7 @@ fn a_destination_that_hangs_gets_no_new_request_after_two_seconds() {
     // What waits there is let go, so that its clients are served elsewhere.
     patients[1].process.signal(Signal::SIGKILL);
     let outcome = client.join().expect("the load ends");
+    println!("{events:#}");
     println!("sent {} ok {} caught {caught} later {later}", outcome.sent, outcome.ok);
 
     assert!(outcome.sent > 200, "the load was not carried: {} requests", outcome.sent);

@@ -89,6 +89,9 @@ pub(crate) struct Traffic {
     pub(crate) window: Window,
     pub(crate) comeback: Comeback,
     pub(crate) departure: Departure,
+    /// A doubt that needs a comparison with the rest has found it, and when it last looked.
+    pub(crate) is_worse: bool,
+    pub(crate) compared_at: Option<Timestamp>,
     /// Ejected on a policy's word that a passed probe takes back.
     pub(crate) is_unconfirmed: bool,
     pub(crate) ejected_at: Option<Timestamp>,

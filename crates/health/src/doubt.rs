@@ -3,6 +3,8 @@
 //! Everything here is below a verdict: a suspicion lowers the share and brings a probe forward, a ramp raises the share
 //! step by step. Shadow policies are judged here, too: they never touch anything but what is told of them.
 
+use std::time::Duration;
+
 use model::active::ProbeRound;
 use model::event::{Cause, EventKind, Evidence, ShareCause};
 use model::health::Health;
@@ -120,8 +122,31 @@ pub(crate) fn canary_failed(cluster: &mut ClusterState, index: usize, effects: &
     set_passive(cluster, index, verdict, Cause::Canary, effects);
 }
 
+/// Whether a doubt that needs a comparison has its ground. Found once, it holds as long as the doubt does; looked for at most
+/// every 100 ms, since it is a pass over the cluster.
+fn look_around(cluster: &mut ClusterState, index: usize, now: Timestamp) {
+    let Some(destination) = cluster.destinations.get_mut(index) else { return };
+    let traffic = &mut destination.traffic;
+    let doubts = traffic.policies.iter().filter_map(|(_, policy)| policy.suspicion());
+    let Some(doubt) = doubts.map(|doubt| doubt.proof).find(|proof| *proof != Proof::Outright) else {
+        traffic.is_worse = false;
+        traffic.compared_at = None;
+        return;
+    };
+    if traffic.is_worse || traffic.compared_at.is_some_and(|at| now.since(at) < COMPARE_AGAIN) {
+        return;
+    }
+    traffic.compared_at = Some(now);
+    let verdict = Verdict { proof: doubt, ..Verdict::of(Health::Unhealthy, Evidence::default()) };
+    let is_worse = convict(cluster, index, now, verdict).is_some();
+    if let Some(destination) = cluster.destinations.get_mut(index) {
+        destination.traffic.is_worse = is_worse;
+    }
+}
+
 /// Brings the share and the timer up to date with policies and way back.
 pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    look_around(cluster, index, effects.now);
     let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let Some(destination) = cluster.destinations.get_mut(index) else { return };
     let (now, traffic) = (effects.now, &destination.traffic);
@@ -137,7 +162,10 @@ pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Eff
         None => effects.timers.cancel(timer),
     }
 
-    let suspects = policies().filter_map(|policy| Some((policy.suspicion()?.share, policy.name())));
+    let suspects = policies().filter_map(|policy| {
+        let suspicion = policy.suspicion()?;
+        (suspicion.proof == Proof::Outright || traffic.is_worse).then(|| (suspicion.share, policy.name()))
+    });
     // The first of equals, so that the order of the configuration decides.
     let worst = suspects.reduce(|worst, one| if one.0 < worst.0 { one } else { worst });
     let ramp = comeback.map_or(Ratio::ONE, |(share, _)| share);
@@ -178,3 +206,6 @@ pub(crate) fn ask_at_once(cluster: &mut ClusterState, index: usize, effects: &mu
     let at = last.map_or(effects.now, |at| (at + schedule::EARLY_SPACING).max(effects.now));
     schedule::early_probe_by(cluster, index, at, effects);
 }
+
+/// A comparison is a pass over the cluster; failures may come by the thousand.
+const COMPARE_AGAIN: Duration = Duration::from_millis(100);

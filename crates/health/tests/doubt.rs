@@ -90,6 +90,8 @@ fn failures_that_all_destinations_share_eject_nobody() {
         }
     }
     assert!(names.iter().all(|name| world.health(name).passive == Healthy));
+    let shared = world.events.iter().filter(|event| matches!(event.kind, EventKind::Share { .. })).count();
+    assert_eq!(shared, 0, "nobody loses weight for what all of them share");
 }
 
 #[test]

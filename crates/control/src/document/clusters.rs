@@ -110,6 +110,7 @@ pub struct DestinationDocument {
     /// One request at a time, until it has proved itself.
     pub gated: bool,
     /// The part of its weight that it gets, between 0 and 1: below 1 while it is suspect or comes back.
+    #[serde(default = "whole")]
     pub share: f64,
     /// Policies that are not enforced and would have it out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -133,6 +134,11 @@ pub struct DestinationDocument {
     /// That change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition: Option<ChangeDocument>,
+}
+
+/// Whoever does not tell of shares gives the whole.
+fn whole() -> f64 {
+    1.0
 }
 
 /// A probe's result.

@@ -4,9 +4,10 @@
 //!   Retry-After, 504; 500 only with `plain_500`.
 //! - Trip: on a failure, when the sum has reached `limit` and has been above zero for `persist`. Then this is an
 //!   accusation: it convicts where the rest of the cluster fails less, or where nobody else has traffic. Otherwise the
-//!   failures are somebody else's (a shared dependency, the clients), and it stays a suspicion.
-//! - Suspicion: from the moment that the sum reaches `limit` until it is zero again, at the latest 10 s after the last
-//!   failure: `suspect_share` of the weight, and a probe at once. So a pause of 300 ms costs its length and no more.
+//!   failures are somebody else's (a shared dependency, the clients).
+//! - Suspicion: from the moment that the sum reaches `limit`, on the same ground, until it is zero again, at the latest 10 s
+//!   after the last failure: `suspect_share` of the weight, and a probe at once. So a pause of 300 ms costs its length and no
+//!   more, and failures that all share cost nobody its weight.
 //! - Statistic: CUSUM, S = max(0, S + ln(bad/good)) on a failure, S = max(0, S + ln((1-bad)/(1-good))) on a success,
 //!   never above twice the limit (E. S. Page, "Continuous inspection schemes", 1954).
 //! - Cold start: four failures in a row suspect, also the first four.
@@ -67,6 +68,11 @@ impl Burst {
         }
     }
 
+    fn proof(&self) -> Proof {
+        let comparison = Comparison { minimum: 1, plain_500: self.options.plain_500, ..Comparison::default() };
+        Proof::AgainstRest { comparison, alone: Alone::Convicts }
+    }
+
     fn clear(&mut self) {
         self.sum = 0.0;
         self.positive_since = None;
@@ -105,8 +111,7 @@ impl PassivePolicy for Burst {
             return None;
         }
         self.asked_at = Some(now);
-        let comparison = Comparison { minimum: 1, plain_500: self.options.plain_500, ..Comparison::default() };
-        let proof = Proof::AgainstRest { comparison, alone: Alone::Convicts };
+        let proof = self.proof();
         let evidence = Evidence {
             failed: Some(self.failed),
             limit: Some(self.options.limit),
@@ -122,7 +127,7 @@ impl PassivePolicy for Burst {
     }
 
     fn suspicion(&self) -> Option<Suspicion> {
-        self.is_suspect.then_some(Suspicion { share: self.options.suspect_share })
+        self.is_suspect.then(|| Suspicion { proof: self.proof(), share: self.options.suspect_share })
     }
 
     fn due_at(&self) -> Option<Timestamp> {

@@ -12,7 +12,7 @@ use model::ratio::Ratio;
 use model::time::Timestamp;
 
 use super::first::first_success;
-use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Suspicion, Verdict};
+use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
 use crate::input::{OutcomeEvent, Pulse};
 
 /// The policy with its suspicion.
@@ -68,7 +68,7 @@ impl PassivePolicy for Latency {
     }
 
     fn suspicion(&self) -> Option<Suspicion> {
-        self.share.map(|share| Suspicion { share })
+        self.share.map(|share| Suspicion { proof: Proof::Outright, share })
     }
 
     fn on_ejected(&mut self, _: Timestamp) {

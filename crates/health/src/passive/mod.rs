@@ -194,6 +194,8 @@ pub enum Alone {
 /// A doubt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suspicion {
+    /// What must hold for it besides the policy's own word.
+    pub proof: Proof,
     /// The part of its weight that the destination keeps; at zero it serves only where no other can.
     pub share: Ratio,
 }

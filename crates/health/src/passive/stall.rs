@@ -17,7 +17,7 @@ use model::ratio::Ratio;
 use model::time::Timestamp;
 
 use super::first::first_success;
-use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Suspicion, Verdict};
+use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
 use crate::input::{OutcomeEvent, Pulse};
 
 /// The policy with its suspicion.
@@ -74,7 +74,7 @@ impl PassivePolicy for Stall {
     }
 
     fn suspicion(&self) -> Option<Suspicion> {
-        self.suspect_since.map(|_| Suspicion { share: Ratio::ZERO })
+        self.suspect_since.map(|_| Suspicion { proof: Proof::Outright, share: Ratio::ZERO })
     }
 
     fn due_at(&self) -> Option<Timestamp> {
