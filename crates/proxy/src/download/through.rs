@@ -3,6 +3,7 @@
 //! Only content of a known length, or up to the connection's end, between two plain connections: whatever has framing
 //! within, must be held for a slow client or goes through TLS is read.
 
+use std::io::ErrorKind;
 use std::task::{Context, Poll};
 
 use ::io::{Io, Stream as _};
@@ -54,6 +55,12 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
             match pipe.poll_fill(context, source, left) {
                 Poll::Pending => return Through::BySource,
                 Poll::Ready(Ok(0)) if self.body.end_of_input().is_ok() => {}
+                // The system has no such call, or forbids it: the bytes lie where they lay, and are read.
+                Poll::Ready(Err(error)) if is_refused(error.kind()) => {
+                    self.pipe = None;
+                    self.is_unpiped = true;
+                    return Through::Unfit;
+                }
                 Poll::Ready(Ok(0) | Err(_)) => return Through::Over(Delivered::Broken(FailureKind::BodyCut)),
                 Poll::Ready(Ok(taken)) => {
                     self.received += taken as u64;
@@ -75,4 +82,9 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
             && self.wires.leg.stream.as_tcp().is_some()
             && self.wires.client.stream.as_tcp().is_some()
     }
+}
+
+/// Whether an error is about the call and not about the connection (ENOSYS, EPERM, EINVAL).
+fn is_refused(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::InvalidInput)
 }
