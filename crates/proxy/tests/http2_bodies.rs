@@ -282,7 +282,7 @@ fn events_are_flushed_at_once_and_messages_reach_the_destination_before_the_end(
         match body.data().await {
             None => {}
             Some(Ok(more)) => panic!("{more:?} behind the end"),
-            Some(Err(error)) => assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR)),
+            Some(Err(error)) => assert_eq!(error.reason(), Some(Reason::NO_ERROR)),
         }
     });
 }
