@@ -10,6 +10,7 @@ use model::available::Because;
 use model::cluster::{Cluster, UpstreamTls};
 use model::destination::Tier;
 use model::health::{Health, HealthPair, Switch};
+use model::id::Slot;
 use model::random::Random;
 use model::time::Timestamp;
 use model::upstream::Outbound;
@@ -42,8 +43,8 @@ pub(crate) struct ClusterState {
     pub(crate) round: Round,
     pub(crate) needs: Needs,
     pub(crate) is_panic: bool,
-    /// When an ejection last took a destination out.
-    pub(crate) left_at: Option<Timestamp>,
+    /// When an ejection last took a destination out, and which.
+    pub(crate) left_at: Option<(Timestamp, Slot)>,
     /// The last picture, and whether it still holds.
     pub(crate) picture: Arc<ClusterHealth>,
     pub(crate) is_picture_stale: bool,

@@ -14,6 +14,7 @@ use model::time::Timestamp;
 
 use crate::cluster::ClusterState;
 use crate::comparison::{Finding, compare};
+use crate::destination::DestinationState;
 use crate::effects::Effects;
 use crate::judge::{reactivate, set_passive};
 use crate::passive::{Alone, Proof, Verdict};
@@ -120,6 +121,7 @@ pub(crate) fn probe_passed(cluster: &mut ClusterState, index: usize, started_at:
 pub(crate) fn canary_failed(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
     let verdict = Verdict::of(Health::Unhealthy, Evidence::default());
     set_passive(cluster, index, verdict, Cause::Canary, effects);
+    settle(cluster, index, effects);
 }
 
 /// Whether a doubt that needs a comparison has its ground. Found once, it holds as long as the doubt does; looked for at most
@@ -169,10 +171,14 @@ pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Eff
     // The first of equals, so that the order of the configuration decides.
     let worst = suspects.reduce(|worst, one| if one.0 < worst.0 { one } else { worst });
     let ramp = comeback.map_or(Ratio::ONE, |(share, _)| share);
-    let (share, because) = match worst {
-        Some((share, policy)) if share <= ramp => (share, ShareCause::Suspect { policy: policy.to_owned() }),
-        Some(_) | None if ramp < Ratio::ONE => (ramp, ShareCause::Ramp),
-        Some(_) | None => (Ratio::ONE, ShareCause::Whole),
+    let is_out = destination.health.passive == Health::Unhealthy;
+    // Where a guard keeps one that is ejected, it serves no more than it must.
+    let kept = rule.filter(|_| is_out).map(|rule| (rule.least_share, accused_by(destination)));
+    let (share, because) = match (kept, worst) {
+        (Some(kept), _) => kept,
+        (None, Some((share, policy))) if share <= ramp => (share, ShareCause::Suspect { policy: policy.to_owned() }),
+        (None, Some(_) | None) if ramp < Ratio::ONE => (ramp, ShareCause::Ramp),
+        (None, Some(_) | None) => (Ratio::ONE, ShareCause::Whole),
     };
     if (share, &because) == (destination.share, &destination.share_because) {
         return;
@@ -192,6 +198,12 @@ pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Eff
     if is_new_doubt {
         ask_at_once(cluster, index, effects);
     }
+}
+
+fn accused_by(destination: &DestinationState) -> ShareCause {
+    let cause = destination.last_transition.as_deref().map(|transition| &transition.cause);
+    let policy = cause.and_then(Cause::policy).or(cause.map(Cause::as_str)).unwrap_or_default();
+    ShareCause::Suspect { policy: policy.to_owned() }
 }
 
 /// Wants a probe now, for each destination once a second at most.

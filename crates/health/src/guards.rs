@@ -3,7 +3,7 @@
 //! | guard | keeps | not asked of |
 //! |---|---|---|
 //! | `max_ejected` | the later ones, while the earlier ones make up that share of the weight | one that refuses connections |
-//! | `spacing` | one that follows too soon on the one before | one that refuses connections |
+//! | `spacing` | one that follows too soon on another one | one that refuses connections |
 //! | `last` | the last one that would serve | nobody is exempt |
 //!
 //! One that a probe also calls Unhealthy is not kept by any of them. The value stays Unhealthy for everybody to see; only
@@ -74,7 +74,9 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
         let Some(one) = cluster.destinations.get_mut(index) else { continue };
         let weight = u64::from(one.config.weight);
         let is_serving = weight > 0 && !one.is_nowhere();
-        let may_leave_at = guards.spacing.and_then(|spacing| Some(cluster.left_at? + spacing / n));
+        // One that came back and failed follows upon nobody but itself.
+        let others_left_at = cluster.left_at.filter(|(_, slot)| *slot != one.slot).map(|(at, _)| at);
+        let may_leave_at = guards.spacing.and_then(|spacing| Some(others_left_at? + spacing / n));
         let is_capped = guards.max_ejected.is_some_and(|cap| (left + weight) as f64 > cap.get() * total as f64);
         let is_too_soon = may_leave_at.is_some_and(|at| effects.now < at);
         let is_last = guards.last == LastDestination::Stays && is_serving && n_serving == 1;
@@ -86,7 +88,7 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
             may_leave_at.into_iter().for_each(|at| effects.timers.set(timer, at));
             Departure::Kept(Because::Cap)
         } else {
-            cluster.left_at = Some(effects.now);
+            cluster.left_at = Some((effects.now, one.slot));
             left += weight;
             n_serving -= usize::from(is_serving);
             Departure::Left

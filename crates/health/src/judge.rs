@@ -56,6 +56,10 @@ pub(crate) fn set_passive(
     if compat == Compat::Yarp && !is_new {
         return Changed::No;
     }
+    // One that a guard keeps goes on failing: its way back is under way and does not begin anew.
+    if rule.is_some() && !is_new && health == Health::Unhealthy && matches!(cause, Cause::Traffic { .. }) {
+        return Changed::No;
+    }
     let timer = TimerKey::Reactivation(destination.slot);
     if health == Health::Unhealthy {
         let traffic = &mut destination.traffic;

@@ -159,8 +159,9 @@ impl Core {
         let judged = match verdict {
             Some((verdict, policy)) => {
                 let is_unconfirmed = verdict.health == Health::Unhealthy && verdict.proof != Proof::Outright;
-                set_passive(cluster, place.destination, verdict, Cause::Traffic { policy }, &mut self.effects);
-                if is_unconfirmed {
+                let cause = Cause::Traffic { policy };
+                let changed = set_passive(cluster, place.destination, verdict, cause, &mut self.effects);
+                if is_unconfirmed && changed == Changed::Yes {
                     doubt::ask_at_once(cluster, place.destination, &mut self.effects);
                 }
                 Judged::Yes

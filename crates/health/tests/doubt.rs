@@ -249,6 +249,38 @@ fn a_probe_that_passes_takes_back_an_ejection_by_a_burst_and_trials_decide() {
     assert_eq!(until.since(world.now), secs(4.0));
 }
 
+#[test]
+fn one_that_passes_probes_and_fails_its_traffic_leaves_and_stays_out() {
+    let policies = [burst(), PassivePolicy::Outlier(Comparison::default())];
+    let cluster = with(returning("c", &["a", "b", "d"], &policies), |cluster| {
+        cluster.health_check.active = Some(probed());
+        cluster.health_check.guards = Guards::native();
+        cluster.health_check.available_destinations_policy = AvailablePolicy::HealthyOrPanic;
+    });
+    let mut world = World::of(&[cluster]);
+    world.run_until(3.0);
+    let (mut failed, mut late, mut owed) = (0, 0, 0.0);
+    for step in 0..600_u32 {
+        let now = 3.0 + f64::from(step) * 0.02;
+        world.run_until(now);
+        world.sums("b", 1);
+        world.sums("d", 1);
+        let one = world.destination("a");
+        owed += if one.is_available { one.share.get() } else { 0.0 };
+        // One trial at a time; else its part of 50 requests a second.
+        if one.is_available && (one.is_gated || owed >= 1.0) {
+            owed = 0.0;
+            failed += 1;
+            late += u32::from(now > 6.0);
+            world.outcome("a", status(503, true));
+        }
+    }
+    assert!(failed < 80, "{failed} requests of 600 failed there");
+    assert!(late <= 4, "{late} of them after three seconds");
+    let events = world.events.len();
+    assert!(events < 40, "{events} events");
+}
+
 fn guarded(policy: PassivePolicy, guards: Guards, n: usize) -> Cluster {
     let names = ["a", "b", "c", "d"];
     with(passive("c", &names[..n], &[policy]), |cluster| {

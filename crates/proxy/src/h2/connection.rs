@@ -236,7 +236,11 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         let Self { local, connection, parts, mut places, mut timer, .. } = self;
         drop(connection);
         let due = local.io.now() + LEAVE;
-        places.iter().filter(|place| place.seat.is_some()).for_each(|place| place.waker.wake_by_ref());
+        for place in places.iter().filter(|place| place.seat.is_some()) {
+            // The last turn may have taken it from the queue without coming to it.
+            place.part.polled();
+            place.waker.wake_by_ref();
+        }
         let mut woken = Vec::new();
         poll_fn(|context| {
             parts.begin(context.waker());
