@@ -85,21 +85,22 @@ fn curl_sees_an_error_when_a_destination_breaks_off_and_nothing_when_another_cou
         let name = "curl_sees_an_error_when_a_destination_breaks_off_and_nothing_when_another_could_answer";
         return testkit::skip(name, "curl");
     }
-    // Apart: where most attempts fail, on whatever path, nothing is repeated any more.
-    let (site, repeating) = (Site::start("", ""), Site::start("", ""));
+    let site = Site::start("", "");
     for (way, entry, _) in WAYS {
         for path in ["/cut/head", "/cut/body", "/cut/chunk"] {
             let ran = curl(&site, way, &["--fail", &url(&site, entry, path)]);
             // 18: a part of the body; 22: our own 502; 52 and 56: closed; 92: RST_STREAM.
             assert!(matches!(ran.code, Some(18 | 22 | 52 | 56 | 92)), "{way} {entry:?} {path}: {ran:?}");
         }
-        // In turn: of four requests at least one goes to the destination that resets.
-        for _ in 0..4 {
+        // Apart: where most attempts fail, on whatever path, nothing is repeated any more. Three: no more than the budget of a
+        // proxy that has just begun repeats; in turn, so at least one goes to the destination that resets.
+        let repeating = Site::start("", "");
+        for _ in 0..3 {
             let ran = curl(&repeating, way, &["--fail", &url(&repeating, entry, "/retry")]);
             assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello"), "{way} {entry:?}: {ran:?}");
         }
+        assert!(!repeating.bad.requests_to("/retry").is_empty(), "the resetting destination was never asked");
     }
-    assert!(repeating.bad.requests_to("/retry").len() >= WAYS.len(), "the resetting destination was never asked");
 }
 
 #[test]
