@@ -159,16 +159,11 @@ impl ClusterState {
             } else if !tiers.serves(destination.config.tier) {
                 if is_sick { Because::Unhealthy } else { Because::Backup }
             } else {
-                let kept = destination.kept();
-                let seen = if kept.is_some() { Health::Unknown } else { destination.health.passive };
-                let health = HealthPair::new(destination.health.active, seen);
-                candidates.push(Candidate {
-                    id: destination.key.destination.clone(),
-                    health,
-                    weight: destination.config.weight,
-                });
+                let id = destination.key.destination.clone();
+                let (health, weight) = (counted(destination), destination.config.weight);
+                candidates.push(Candidate { id, health, weight });
                 places.push(index);
-                match kept {
+                match destination.kept() {
                     Some(because) if !is_sick => because,
                     _ if is_sick => Because::Unhealthy,
                     _ => Because::Policy,
@@ -198,8 +193,7 @@ impl ClusterState {
 
     /// Whether a check that counts speaks against it.
     fn is_sick(&self, destination: &DestinationState) -> bool {
-        let seen = if destination.kept().is_some() { Health::Unknown } else { destination.health.passive };
-        is_unhealthy(HealthPair::new(destination.health.active, seen), self.active(), self.passive())
+        is_unhealthy(counted(destination), self.active(), self.passive())
     }
 
     /// Primaries while one of them is good, else backups while one of them is, else everybody.
@@ -230,4 +224,10 @@ impl ClusterState {
             is_panic: self.is_panic,
         }
     }
+}
+
+/// Both values as availability counts them: an ejection that a guard holds back does not.
+fn counted(destination: &DestinationState) -> HealthPair {
+    let passive = if destination.kept().is_some() { Health::Unknown } else { destination.health.passive };
+    HealthPair::new(destination.health.active, passive)
 }

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Read in this order: [`input`], [`output`], `core`, then `destination` and `cluster` (the state), `schedule` (when
-//! probes run), the policies ([`active`], [`passive`], [`available`]), [`registry`] (policies written by others).
+//! probes run), `doubt`, `readmission` and `guards` (what is below a verdict and around it), the policies ([`active`],
+//! [`passive`], [`available`]), [`registry`] (policies written by others).
 #![forbid(unsafe_code)]
 
 pub mod input;

@@ -117,7 +117,7 @@ impl Core {
         }
         if counts.failed > 0 {
             doubt::canary_failed(cluster, place.destination, &mut self.effects);
-        } else {
+        } else if counts.ok > 0 {
             destination.traffic.comeback.passed(&rule, counts.ok, self.effects.now);
         }
         self.touch(place);

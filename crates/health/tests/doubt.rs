@@ -424,3 +424,14 @@ fn backups_serve_while_no_primary_is_good() {
     world.run_until(60.0);
     assert_eq!(world.available("c"), ["a"]);
 }
+
+#[test]
+fn a_trial_that_says_nothing_is_no_sign() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    world.run_until(40.0);
+    world.outcome("a", failed(OutcomeClass::Neutral, FailureKind::ClientGone));
+    world.run_until(2.0 + 60.0);
+    assert!(!world.destination("a").is_gated, "quiet since the ejection ended");
+}
