@@ -30,7 +30,7 @@ use crate::timers::TimerKey;
 pub(crate) struct Away {
     pub(crate) state: DestinationState,
     /// When its ejection ends.
-    reactivation_at: Option<Timestamp>,
+    pub(crate) reactivation_at: Option<Timestamp>,
 }
 
 /// Whether a destination that is no longer configured was an address of a name that still is.

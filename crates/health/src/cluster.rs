@@ -15,6 +15,7 @@ use model::random::Random;
 use model::time::Timestamp;
 use model::upstream::Outbound;
 use model::view::ClusterHealth;
+use serde::{Deserialize, Serialize};
 
 use crate::active::{ActivePolicy, ClusterProbes, ProbeResult};
 use crate::available::{AvailablePolicy, Candidate, Candidates, Selection, is_unhealthy};
@@ -24,7 +25,7 @@ use crate::passive::Needs;
 use crate::timers::{TimerKey, Timers};
 
 /// Names a cluster in the timers table while its id stays configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ClusterNumber(pub(crate) u64);
 
 /// The state. It lives as long as the cluster's id stays.
@@ -51,7 +52,7 @@ pub(crate) struct ClusterState {
 }
 
 /// Probes of a cluster that are judged together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Round {
     /// Jitter of its start.
     pub(crate) random: Random,

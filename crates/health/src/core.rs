@@ -32,15 +32,15 @@ pub struct Core {
     pub(crate) clusters: Vec<ClusterState>,
     pub(crate) slots: Slots,
     pub(crate) effects: Effects,
-    view: Arc<HealthView>,
+    pub(crate) view: Arc<HealthView>,
     /// When the timers last ran.
-    ran_at: Timestamp,
-    is_started: bool,
+    pub(crate) ran_at: Timestamp,
+    pub(crate) is_started: bool,
     pub(crate) is_draining: bool,
-    next_number: u64,
+    pub(crate) next_number: u64,
     pub(crate) ignored: Ignored,
     /// Clusters whose availability must be chosen anew.
-    unselected: BTreeSet<usize>,
+    pub(crate) unselected: BTreeSet<usize>,
 }
 
 /// Inputs that named what the core does not know (any more); harmless, but worth a counter.

@@ -14,6 +14,7 @@ use model::random::Random;
 use model::ratio::Ratio;
 use model::time::Timestamp;
 use model::view::{Counter, DestinationHealth, NodeStatus};
+use serde::{Deserialize, Serialize};
 
 use crate::active::DestinationProbes;
 use crate::doubt::Shadow;
@@ -51,7 +52,7 @@ pub(crate) struct DestinationState {
 }
 
 /// What its probes came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Probes {
     pub(crate) in_flight: Option<InFlight>,
     pub(crate) last_started_at: Option<Timestamp>,
@@ -67,14 +68,14 @@ pub(crate) struct Probes {
 }
 
 /// A probe on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InFlight {
     pub(crate) ticket: Ticket,
     pub(crate) started_at: Timestamp,
 }
 
 /// The last probe that said something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Judged {
     pub(crate) at: Timestamp,
     pub(crate) failure: Option<FailureKind>,
@@ -104,7 +105,7 @@ pub(crate) struct Traffic {
 }
 
 /// The last few observations.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Recent(VecDeque<Seen>);
 
 impl Recent {

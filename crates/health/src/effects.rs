@@ -8,6 +8,7 @@ use model::event::{Event, EventKind};
 use model::id::{Revision, Slot};
 use model::random::Random;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::output::{Output, Ticket};
 use crate::timers::{TimerKey, Timers};
@@ -16,7 +17,7 @@ use crate::timers::{TimerKey, Timers};
 const FACTS_AFTER: Duration = Duration::from_millis(100);
 
 /// The effects of this step and the numbers behind them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Effects {
     /// The time of the running input.
     pub(crate) now: Timestamp,
@@ -27,7 +28,9 @@ pub(crate) struct Effects {
     pub(crate) tickets: BTreeMap<Ticket, Slot>,
     /// The last event's number.
     pub(crate) revision: Revision,
+    #[serde(skip)]
     outputs: VecDeque<Output>,
+    #[serde(skip)]
     is_publish_due: bool,
     next_ticket: u64,
 }
@@ -53,6 +56,11 @@ impl Effects {
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         Random::new(self.seed ^ hash)
+    }
+
+    /// Whether nothing waits to be polled.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.outputs.is_empty() && !self.is_publish_due
     }
 
     /// Notes an output.

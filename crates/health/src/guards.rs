@@ -13,6 +13,7 @@ use model::available::Because;
 use model::event::Cause;
 use model::guards::{Guards, LastDestination};
 use model::health::{Health, Switch};
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::ClusterState;
 use crate::destination::DestinationState;
@@ -21,7 +22,7 @@ use crate::passive::CONNECT_FAILURES;
 use crate::timers::TimerKey;
 
 /// How an ejection stands with the guards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Departure {
     /// It is not ejected, or nobody looked at it yet.
     #[default]

@@ -43,6 +43,7 @@ mod timers;
 mod traffic;
 mod window;
 
+pub mod checkpoint;
 pub mod membership;
 pub mod saved;
 
@@ -51,6 +52,7 @@ pub mod available;
 pub mod passive;
 pub mod registry;
 
+pub use crate::checkpoint::{Checkpoint, ResumeError};
 pub use crate::core::{Core, Ignored};
 pub use crate::input::{HealthSet, Input, OutcomeEvent, Probed, Pulse, Sum};
 pub use crate::output::{Output, ProbeOrder, Ticket};

@@ -16,26 +16,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::id::Slot;
+use serde::{Deserialize, Serialize};
 
 /// How long a freed slot rests at least.
 pub(crate) const REST: Duration = Duration::from_secs(60);
 
 /// Where a living destination stands: indexes of its cluster and of itself in it. Rebuilt at each reload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) cluster: usize,
     pub(crate) destination: usize,
 }
 
 /// All slots ever given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Slots {
     uses: Vec<Use>,
     free: BTreeSet<usize>,
     n_living: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Use {
     Living(Place),
     Away,

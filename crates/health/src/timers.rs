@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::id::Slot;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::ClusterNumber;
 
 /// What a deadline is for. At most one deadline per key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum TimerKey {
     /// An ejection ends.
     Reactivation(Slot),
@@ -33,7 +34,8 @@ pub(crate) enum TimerKey {
 }
 
 /// The table: deadlines in order, equal ones in the order of their keys.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(TimerKey, Timestamp)>", into = "Vec<(TimerKey, Timestamp)>")]
 pub(crate) struct Timers {
     order: BTreeSet<(Timestamp, TimerKey)>,
     at: BTreeMap<TimerKey, Timestamp>,
@@ -82,6 +84,20 @@ impl Timers {
     /// All keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = TimerKey> {
         self.at.keys().copied()
+    }
+}
+
+impl From<Vec<(TimerKey, Timestamp)>> for Timers {
+    fn from(set: Vec<(TimerKey, Timestamp)>) -> Self {
+        let mut timers = Self::default();
+        set.into_iter().for_each(|(key, at)| timers.set(key, at));
+        timers
+    }
+}
+
+impl From<Timers> for Vec<(TimerKey, Timestamp)> {
+    fn from(timers: Timers) -> Self {
+        timers.at.into_iter().collect()
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::Plain500;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// Attempts, by what they say of a destination. Neutral and Overload are none of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Came to something good.
     pub ok: u64,
@@ -44,7 +45,11 @@ impl Counts {
 
     /// Both together.
     pub fn and(self, other: Self) -> Self {
-        Self { ok: self.ok + other.ok, failed: self.failed + other.failed, plain_500: self.plain_500 + other.plain_500 }
+        Self {
+            ok: self.ok.saturating_add(other.ok),
+            failed: self.failed.saturating_add(other.failed),
+            plain_500: self.plain_500.saturating_add(other.plain_500),
+        }
     }
 }
 
@@ -56,7 +61,7 @@ fn is_plain_500(outcome: &Outcome) -> bool {
 }
 
 /// The last ten seconds, in buckets of one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Window {
     buckets: [Counts; N_BUCKETS],
     /// Number of the newest bucket: seconds since start.

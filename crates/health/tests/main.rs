@@ -13,6 +13,7 @@ mod yarp_scheduler;
 mod yarp_transport_failure_rate;
 mod yarp_updater;
 
+mod checkpoint;
 mod doubt;
 mod membership;
 mod names;

@@ -221,11 +221,11 @@ fn note_probes(world: &mut World, histories: &mut [History]) {
     }
 }
 
-fn any_time() -> impl Strategy<Value = u64> {
+pub(crate) fn any_time() -> impl Strategy<Value = u64> {
     prop_oneof![3 => 0..200_000_u64, 1 => any::<u64>()]
 }
 
-fn any_input() -> impl Strategy<Value = Input> {
+pub(crate) fn any_input() -> impl Strategy<Value = Input> {
     let slot = || (0..8_u32).prop_map(Slot);
     let event = (slot(), any_time(), any_time(), some_outcome()).prop_map(|(slot, picked_at, at, outcome)| {
         OutcomeEvent { slot, picked_at: Timestamp::from_millis(picked_at), at: Timestamp::from_millis(at), outcome }

@@ -10,6 +10,8 @@ pub mod random;
 pub mod ratio;
 pub mod time;
 
+mod number;
+
 pub mod health;
 pub mod outcome;
 

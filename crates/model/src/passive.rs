@@ -129,6 +129,7 @@ impl PassivePolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransportFailureRate {
     /// Trips when failed / total reaches it. In (0, 1) unless a YARP file says otherwise (then as YARP acts).
+    #[serde(with = "crate::number")]
     pub rate_limit: f64,
     /// How long an attempt counts; above zero.
     pub window: Duration,

@@ -13,6 +13,7 @@ use model::health::{Health, HealthPair};
 use model::id::{ClusterId, DestinationId, Slot};
 use model::outcome::FailureKind;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 pub use consecutive_failures::ConsecutiveFailures;
 
@@ -72,7 +73,7 @@ pub struct DestinationProbes {
 }
 
 /// One judged-to-be probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeResult {
     /// Whose.
     pub slot: Slot,

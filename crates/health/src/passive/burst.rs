@@ -19,15 +19,16 @@ use model::health::Health;
 use model::passive::{Burst as Options, Comparison, PassivePolicy as AllOptions};
 use model::ratio::Ratio;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
 use super::outlier::ASK_AGAIN;
-use super::{Alone, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
+use super::{Alone, BuiltIn, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
 use crate::input::OutcomeEvent;
 use crate::window::Counts;
 
 /// The policy with its sum.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Burst {
     options: Options,
     sum: f64,
@@ -89,6 +90,10 @@ impl PassivePolicy for Burst {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::Burst(self.clone()))
     }
 
     fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

@@ -11,13 +11,14 @@ use model::health::Health;
 use model::outcome::OutcomeClass;
 use model::passive::{ConnectFailures as Options, PassivePolicy as AllOptions};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectFailures {
     options: Options,
     in_row: u32,
@@ -37,6 +38,10 @@ impl PassivePolicy for ConnectFailures {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::ConnectFailures(self.clone()))
     }
 
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

@@ -11,14 +11,15 @@ use model::event::Evidence;
 use model::health::Health;
 use model::passive::{ConsecutiveErrors as Options, PassivePolicy as AllOptions};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
-use super::{Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 use crate::window::Counts;
 
 /// The policy with its count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConsecutiveErrors {
     options: Options,
     in_row: u32,
@@ -38,6 +39,10 @@ impl PassivePolicy for ConsecutiveErrors {
 
     fn needs(&self) -> Needs {
         Needs::EveryOutcome
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::ConsecutiveErrors(self.clone()))
     }
 
     fn on_outcome(&mut self, _: Timestamp, destination: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

@@ -10,13 +10,14 @@
 use model::passive::{Latency as Options, PassivePolicy as AllOptions};
 use model::ratio::Ratio;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
-use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
+use super::{Around, BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
 use crate::input::{OutcomeEvent, Pulse};
 
 /// The policy with its suspicion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     options: Options,
     slow_since: Option<Timestamp>,
@@ -42,6 +43,10 @@ impl PassivePolicy for Latency {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::Latency(self.clone()))
     }
 
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {

@@ -20,14 +20,15 @@ use model::event::Evidence;
 use model::health::Health;
 use model::passive::{MaxFails, PassivePolicy as Options};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::failure::is_failed_attempt;
 use super::first::first_success;
-use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlidingMaxFails {
     options: MaxFails,
     /// The cluster's own, if one is set.
@@ -49,6 +50,10 @@ impl PassivePolicy for SlidingMaxFails {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::SlidingMaxFails(self.clone()))
     }
 
     fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

@@ -32,12 +32,13 @@ use model::health::Health;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{MaxFails, PassivePolicy as Options};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its three numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NginxMaxFails {
     options: MaxFails,
     is_single: bool,
@@ -73,6 +74,10 @@ impl PassivePolicy for NginxMaxFails {
 
     fn needs(&self) -> Needs {
         Needs::EveryOutcome
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::NginxMaxFails(self.clone()))
     }
 
     fn on_outcome(&mut self, now: Timestamp, destination: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

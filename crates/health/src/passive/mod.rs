@@ -3,6 +3,7 @@
 //! One value of a policy serves one destination for as long as its address and the policy stay. Several run side by
 //! side; whichever finds the destination bad ejects it.
 
+mod built_in;
 mod burst;
 mod connect_failures;
 mod consecutive_errors;
@@ -27,10 +28,12 @@ use model::health::Health;
 use model::passive::{Comparison, PassivePolicy as Options};
 use model::ratio::Ratio;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::input::{OutcomeEvent, Pulse};
 use crate::registry::Registry;
 
+pub use built_in::BuiltIn;
 pub use burst::Burst;
 pub use connect_failures::ConnectFailures;
 pub(crate) use connect_failures::NAME as CONNECT_FAILURES;
@@ -118,6 +121,11 @@ pub trait PassivePolicy: Debug + Send {
         let _ = history;
     }
 
+    /// Itself with all that it has seen, for a checkpoint; `None`: written by others, and begins anew in a replay.
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        None
+    }
+
     /// Whether requests to the destination must go one at a time.
     fn is_gated(&self) -> bool {
         false
@@ -125,7 +133,7 @@ pub trait PassivePolicy: Debug + Send {
 }
 
 /// What a passive policy wants to hear of. The more demanding one of a cluster's policies decides for the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Needs {
     /// Nothing: no check at all.
     Nothing,

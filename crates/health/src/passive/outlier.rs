@@ -13,14 +13,15 @@ use model::event::Evidence;
 use model::health::Health;
 use model::passive::{Comparison, PassivePolicy as AllOptions};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
-use super::{Alone, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Verdict};
+use super::{Alone, BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Verdict};
 use crate::input::OutcomeEvent;
 use crate::window::Counts;
 
 /// The policy; what it judges is kept by the core.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outlier {
     options: Comparison,
     asked_at: Option<Timestamp>,
@@ -40,6 +41,10 @@ impl PassivePolicy for Outlier {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::Outlier(self.clone()))
     }
 
     fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

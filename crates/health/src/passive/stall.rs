@@ -15,13 +15,14 @@ use std::time::Duration;
 use model::passive::{PassivePolicy as AllOptions, Stall as Options};
 use model::ratio::Ratio;
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
-use super::{Around, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
+use super::{Around, BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
 use crate::input::{OutcomeEvent, Pulse};
 
 /// The policy with its suspicion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     options: Options,
     suspect_since: Option<Timestamp>,
@@ -41,6 +42,10 @@ impl PassivePolicy for Stall {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::Stall(self.clone()))
     }
 
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {

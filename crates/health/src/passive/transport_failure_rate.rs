@@ -18,14 +18,15 @@ use model::health::Health;
 use model::outcome::OutcomeClass;
 use model::passive::{FailureRate, PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::failure::{is_failed_attempt, is_transport_failure};
 use super::first::first_success;
-use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its history.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowedFailureRate {
     signal: Signal,
     options: TransportFailureRate,
@@ -33,13 +34,13 @@ pub struct WindowedFailureRate {
 }
 
 /// What counts as a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Signal {
     Transport,
     Attempts,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Bucket {
     number: u64,
     failed: u64,
@@ -83,6 +84,10 @@ impl PassivePolicy for WindowedFailureRate {
 
     fn needs(&self) -> Needs {
         Needs::Failures
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::WindowedFailureRate(self.clone()))
     }
 
     fn on_outcome(&mut self, now: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {

@@ -19,12 +19,13 @@ use model::health::Health;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{DEFAULT_REACTIVATION, PassivePolicy as Options, TransportFailureRate};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::{History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
+use super::{BuiltIn, History, Needs, PassivePolicy, PassiveSettings, PassiveState, Verdict};
 use crate::input::OutcomeEvent;
 
 /// The policy with its history.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YarpFailureRate {
     options: TransportFailureRate,
     reactivation: Duration,
@@ -34,7 +35,7 @@ pub struct YarpFailureRate {
     closed: VecDeque<Bucket>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Bucket {
     closes_at: Timestamp,
     failed: u64,
@@ -75,6 +76,10 @@ impl PassivePolicy for YarpFailureRate {
 
     fn needs(&self) -> Needs {
         Needs::EveryOutcome
+    }
+
+    fn as_built_in(&self) -> Option<BuiltIn> {
+        Some(BuiltIn::YarpFailureRate(self.clone()))
     }
 
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
