@@ -27,6 +27,7 @@ mod gather;
 mod attempt;
 mod await_head;
 
+mod ahead;
 mod deliver;
 mod hold;
 mod switch;

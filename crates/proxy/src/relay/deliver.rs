@@ -13,6 +13,7 @@ use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use upstream::Resolve;
 
+use super::ahead::Ahead;
 use super::await_head::Wires;
 use super::frame::{End, Frame};
 use super::outgoing::Outgoing;
@@ -52,20 +53,26 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             return self.switch(side, cluster, destination).await;
         }
         let end = if side.is_over() { End::Here } else { End::Later };
+        let limits = Limits { idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
+        let mut ahead = self.ahead();
         let delivered = match self.send_head(&cookies, end) {
             Err(_) => Delivered::ClientGone,
-            Ok(()) => self.deliver(&mut side, cluster, status).await,
+            Ok(()) => self.deliver(&mut side, limits, status, ahead.as_mut()).await,
         };
         self.work.back.clear();
+        let end = self.end_of(status, delivered);
+        self.finish(side, cluster, destination, delivered);
+        self.handle(Input::ResponseEnded { end });
+        let delivered = match &mut ahead {
+            None => delivered,
+            Some(ahead) => Box::pin(self.send_rest(delivered, limits, ahead)).await,
+        };
         if matches!(delivered, Delivered::Broken(_) | Delivered::Deadline) {
             // The task that writes for the client goes first, as a reset takes away what waits.
             tokio::task::yield_now().await;
             let abort = self.abort_of(delivered);
             self.client.abort(abort);
         }
-        let end = self.end_of(status, delivered);
-        self.finish(side, cluster, destination, delivered);
-        self.handle(Input::ResponseEnded { end });
         self.end(status, reason_of(delivered));
     }
 
@@ -98,12 +105,21 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         });
     }
 
-    async fn deliver(&mut self, side: &mut Outgoing<I::Stream>, cluster: &ClusterView, status: u16) -> Delivered {
+    /// With `ahead` it is over when the destination's part is: what the client has not taken then waits in there.
+    async fn deliver(
+        &mut self,
+        side: &mut Outgoing<I::Stream>,
+        limits: Limits,
+        status: u16,
+        ahead: Option<&mut Ahead<'_>>,
+    ) -> Delivered {
         let mut delivery = Delivery {
             // What is not sent yet of a request that was answered badly is not worth sending.
             sends_rest: !self.upload.is_sent() && status < 300,
-            limits: Limits { idle: cluster.timeouts.idle, deadline: self.exchange.deadline() },
+            limits,
             hand: None,
+            owed: 0,
+            ahead,
             progress: self.now,
             moved: None,
             wires: Wires {
@@ -115,7 +131,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 timer: &mut *self.timer,
             },
         };
-        poll_fn(|context| delivery.poll(context)).await
+        let delivered = poll_fn(|context| delivery.poll(context)).await;
+        delivery.leave();
+        delivered
     }
 
     /// How the client learns that the response is not whole. The time of a gRPC call is told in a call's own words.
@@ -180,19 +198,23 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     }
 }
 
+/// The times that bound the delivery.
 #[derive(Clone, Copy)]
-struct Limits {
-    idle: Duration,
-    deadline: Option<Timestamp>,
+pub(super) struct Limits {
+    pub(super) idle: Duration,
+    pub(super) deadline: Option<Timestamp>,
 }
 
-struct Delivery<'a, I: Io, R, C, D> {
+struct Delivery<'a, 'b, 's, I: Io, R, C, D> {
     wires: Wires<'a, I, R, C, D>,
     limits: Limits,
     /// Whether a request body that is not sent yet is still worth sending.
     sends_rest: bool,
     /// From the destination, not yet taken by the client.
     hand: Option<Frame>,
+    /// Of the frame in hand the destination still has to get back so much room.
+    owed: usize,
+    ahead: Option<&'b mut Ahead<'s>>,
     /// What had moved at the last look.
     moved: Option<u64>,
     /// When a byte last moved.
@@ -206,7 +228,7 @@ enum Waits {
     ForDestination,
 }
 
-impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, I, R, C, D> {
+impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, '_, '_, I, R, C, D> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Delivered> {
         let waits = match self.poll_body(context) {
             Ok(waits) => waits,
@@ -228,26 +250,71 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, I, R, C, D> {
     /// Moves frames until one of both sides is to be waited for; `Err`: it is over.
     fn poll_body(&mut self, context: &mut Context<'_>) -> Result<Waits, Delivered> {
         loop {
-            let Wires { local, client, destination, .. } = &mut self.wires;
-            let is_over = destination.is_over();
-            let end = if is_over { End::Here } else { End::Later };
-            let before = self.hand.as_ref().map_or(0, Frame::content);
-            let sending = client.poll_send(context, &mut self.hand, end);
-            destination.release(before - self.hand.as_ref().map_or(0, Frame::content));
-            match sending {
-                Poll::Pending => return Ok(Waits::ForClient),
-                Poll::Ready(Err(_)) => return Err(Delivered::ClientGone),
-                Poll::Ready(Ok(())) if is_over => return Err(Delivered::Whole),
-                Poll::Ready(Ok(())) => {}
+            let is_over = self.wires.destination.is_over();
+            let is_blocked = match self.poll_client(context, is_over) {
+                Poll::Ready(Err(Gone)) => return Err(Delivered::ClientGone),
+                Poll::Ready(Ok(())) => false,
+                Poll::Pending => true,
+            };
+            if is_over && (!is_blocked || self.ahead.is_some()) {
+                return Err(Delivered::Whole);
             }
+            if is_blocked && !self.ahead.as_deref_mut().is_some_and(Ahead::has_room) {
+                return Ok(Waits::ForClient);
+            }
+            let Wires { local, destination, .. } = &mut self.wires;
             match destination.poll_frame(context, &mut local.scratch.borrow_mut()) {
                 Poll::Pending => return Ok(Waits::ForDestination),
-                Poll::Ready(Some(Ok(frame))) => self.hand = Some(frame),
+                Poll::Ready(Some(Ok(frame))) => match self.ahead.as_deref_mut().filter(|_| is_blocked) {
+                    Some(ahead) => {
+                        ahead.push(&frame);
+                        destination.release(frame.content());
+                    }
+                    None => {
+                        self.owed = frame.content();
+                        self.hand = Some(frame);
+                    }
+                },
                 Poll::Ready(Some(Err(failure))) => return Err(Delivered::Broken(failure)),
                 // From here on `is_over` says the same.
                 Poll::Ready(None) => {}
             }
         }
+    }
+
+    /// Gives the client what there is, and the end when there is no more to come.
+    fn poll_client(&mut self, context: &mut Context<'_>, is_over: bool) -> Poll<Result<(), Gone>> {
+        loop {
+            let is_last = is_over && self.ahead.as_deref().is_none_or(Ahead::is_empty);
+            let end = if is_last { End::Here } else { End::Later };
+            let sending = self.wires.client.poll_send(context, &mut self.hand, end);
+            self.give_back();
+            if !matches!(sending, Poll::Ready(Ok(()))) {
+                return sending;
+            }
+            self.hand = self.ahead.as_deref_mut().and_then(Ahead::pop);
+            if self.hand.is_none() {
+                return sending;
+            }
+        }
+    }
+
+    /// The destination gets room for what has left our hand.
+    fn give_back(&mut self) {
+        let held = self.hand.as_ref().map_or(0, Frame::content);
+        let taken = self.owed.saturating_sub(held);
+        if taken > 0 {
+            self.wires.destination.release(taken);
+            self.owed -= taken;
+        }
+    }
+
+    /// It is over: what is in hand waits with the rest.
+    fn leave(mut self) {
+        if let (Some(ahead), Some(frame)) = (self.ahead.as_deref_mut(), self.hand.take()) {
+            ahead.put_back(frame);
+        }
+        self.give_back();
     }
 
     /// The clock is read when something moved, and not for what was sent together with the head.
