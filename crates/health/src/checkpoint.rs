@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
+use model::address::Url;
 use model::available::Because;
 use model::cluster::Cluster;
 use model::destination::Destination;
@@ -135,6 +136,12 @@ impl Checkpoint {
     /// The time of the last input before it.
     pub fn at(&self) -> Timestamp {
         self.effects.now
+    }
+
+    /// Addresses that stand in the state itself: of those that left their names and may come back.
+    pub fn addresses_mut(&mut self) -> impl Iterator<Item = &mut Url> {
+        let away = self.clusters.iter_mut().flat_map(|cluster| &mut cluster.away);
+        away.flat_map(|away| std::iter::once(&mut away.config.address).chain(&mut away.config.health))
     }
 
     /// Policies that are not built in: what they have seen is not part of it.

@@ -7,7 +7,7 @@ use model::cluster::Cluster;
 use model::time::Timestamp;
 use proptest::prelude::*;
 
-use crate::properties::{any_input, any_time};
+use crate::inputs::{any_input, any_time};
 use crate::world::*;
 
 fn outputs(core: &mut Core) -> Vec<Output> {

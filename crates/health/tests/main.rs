@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(missing_docs, clippy::wildcard_enum_match_arm, clippy::type_complexity)]
 
+mod inputs;
 mod world;
 
 mod yarp_available;

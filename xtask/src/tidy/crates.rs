@@ -9,7 +9,7 @@ use super::rows::CORES;
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let bans = include_str!("core_clippy.toml");
-    for name in CORES.iter().chain(&["exchange", "bridge", "lab"]) {
+    for name in CORES.iter().chain(&["exchange", "bridge", "recorder", "lab"]) {
         let path = format!("crates/{name}/clippy.toml");
         match std::fs::read_to_string(&path) {
             Ok(text) if text == bans => {}

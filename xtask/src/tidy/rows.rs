@@ -76,7 +76,7 @@ impl Row {
             "model" | "apisix" => Self::Vocabulary,
             "exchange" | "http2" => Self::Exchange,
             "board" => Self::Board,
-            "bridge" | "lab" => Self::Above,
+            "bridge" | "recorder" | "lab" => Self::Above,
             "lazaret" => Self::Lazaret,
             "lazaret-rhi" => Self::Rhi,
             "testkit" => Self::Testkit,
@@ -104,7 +104,7 @@ fn may_import(from: &str, row: Row, to: &str) -> bool {
         }
         Row::Above => match to_row {
             Row::Vocabulary | Row::Core | Row::Exchange | Row::Board => true,
-            Row::Above => matches!((from, to), ("lab", "bridge")),
+            Row::Above => matches!((from, to), ("lab", "bridge" | "recorder")),
             Row::Shell | Row::Lazaret | Row::Rhi | Row::Testkit | Row::Development => false,
         },
         Row::Shell => match to_row {
@@ -139,6 +139,7 @@ fn outside_of(name: &str) -> Option<&'static [&'static str]> {
         "http1" => &["httparse", "wide"],
         "http2" => &["bytes", "http"],
         "bridge" => &["libm"],
+        "recorder" => &["serde", "serde_json"],
         "route" | "exchange" => &[],
         "lab" => &["libm", "serde", "serde-saphyr", "serde_json"],
         "board" => &["arc-swap", "crossbeam-utils", "loom"],

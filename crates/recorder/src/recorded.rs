@@ -1,0 +1,247 @@
+//! A health core whose inputs are kept: the very calls of a core, with a ring behind them.
+
+use std::sync::Arc;
+
+use health::{Checkpoint, Core, Input, Output};
+use model::cluster::Cluster;
+use model::id::ClusterId;
+use model::time::Timestamp;
+
+use crate::file;
+use crate::records::Asked;
+use crate::redact::Redactor;
+use crate::ring::{Limits, Ring, Start, TooLarge};
+
+/// The core, and what is kept of it.
+#[derive(Debug)]
+pub struct RecordedCore {
+    core: Core,
+    limits: Option<Limits>,
+    ring: Option<Ring>,
+    redactor: Redactor,
+    /// The configuration in force, and its number.
+    clusters: Vec<Arc<Cluster>>,
+    number: u64,
+    at: Timestamp,
+    progress: Progress,
+    /// The configuration does not fit in; tried again with the next one.
+    is_too_large: bool,
+}
+
+/// How far the core was asked since it was last told something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// Until nothing was left.
+    Drained,
+    /// Not at all.
+    Told,
+    /// For its view, and so many outputs.
+    Asked(u64),
+}
+
+/// How the recording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is to be kept.
+    Off,
+    /// It goes on.
+    On {
+        /// The oldest input may be from then.
+        since: Timestamp,
+        /// Held in memory.
+        bytes: usize,
+    },
+    /// The state of this configuration's destinations alone is a large part of the limit: nothing is kept.
+    TooLarge,
+}
+
+impl RecordedCore {
+    /// Keeps nothing until [`Self::limit`] says how much.
+    pub fn new(core: Core) -> Self {
+        Self {
+            core,
+            limits: None,
+            ring: None,
+            redactor: Redactor::default(),
+            clusters: Vec::new(),
+            number: 0,
+            at: Timestamp::ZERO,
+            progress: Progress::Drained,
+            is_too_large: false,
+        }
+    }
+
+    /// So much is kept from here on; `None`: nothing. Other limits begin anew. Before the first configuration: keeping
+    /// begins with it.
+    pub fn limit(&mut self, limits: Option<Limits>) {
+        if self.limits == limits {
+            return;
+        }
+        (self.limits, self.ring, self.is_too_large) = (limits, None, false);
+        self.begin();
+    }
+
+    /// Reads of the core that change nothing.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// The core, for its view: whoever takes it also chooses who is available.
+    pub fn core_for_view(&mut self) -> &mut Core {
+        if self.progress == Progress::Told {
+            self.progress = Progress::Asked(0);
+        }
+        &mut self.core
+    }
+
+    /// [`Core::handle`].
+    pub fn handle(&mut self, now: Timestamp, input: Input) {
+        self.at = self.at.max(now);
+        self.note_progress();
+        self.progress = Progress::Told;
+        if let Input::Configured { clusters, .. } = &input {
+            self.configured(clusters);
+        }
+        self.keep(now, &input);
+        self.core.handle(now, input);
+    }
+
+    /// [`Core::poll_output`].
+    pub fn poll_output(&mut self) -> Option<Output> {
+        let output = self.core.poll_output();
+        let Some(output) = output else {
+            self.drained();
+            return None;
+        };
+        self.progress = match self.progress {
+            Progress::Asked(outputs) => Progress::Asked(outputs + 1),
+            Progress::Told | Progress::Drained => Progress::Asked(1),
+        };
+        if let (Output::Event(event), Some(ring)) = (&output, &mut self.ring) {
+            ring.open.event(event);
+        }
+        Some(output)
+    }
+
+    /// [`Core::poll_timeout`].
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.core.poll_timeout()
+    }
+
+    /// How the recording stands.
+    pub fn standing(&self) -> Standing {
+        match (&self.ring, self.limits) {
+            (Some(ring), _) => Standing::On { since: ring.since(), bytes: ring.len() },
+            (None, Some(_)) if self.is_too_large => Standing::TooLarge,
+            (None, _) => Standing::Off,
+        }
+    }
+
+    /// What is kept, as a file; `None`: nothing is.
+    pub fn save(&mut self, header: &file::Header) -> Option<Vec<u8>> {
+        self.note_progress();
+        self.ring.as_mut().map(|ring| file::write(header, ring))
+    }
+
+    /// What the cluster's passive policies want to hear of.
+    pub fn needs(&self, cluster: &ClusterId) -> health::Needs {
+        self.core.needs(cluster)
+    }
+
+    fn keep(&mut self, now: Timestamp, input: &Input) {
+        let Some(ring) = &mut self.ring else { return };
+        match input {
+            Input::HealthRestored(saved) => {
+                let mut saved = saved.clone();
+                let clusters = saved.clusters.iter_mut();
+                clusters
+                    .flat_map(|cluster| &mut cluster.destinations)
+                    .for_each(|one| self.redactor.url(&mut one.address));
+                ring.open.input(now, &Input::HealthRestored(saved), self.number);
+            }
+            Input::Configured { .. }
+            | Input::ConfigRefused { .. }
+            | Input::TimerDue
+            | Input::Probed(_)
+            | Input::OutcomeSeen(_)
+            | Input::SumsTaken { .. }
+            | Input::PulsesTaken { .. }
+            | Input::HealthSet(_)
+            | Input::DrainStarted
+            | Input::SlotQuiet { .. } => ring.open.input(now, input, self.number),
+        }
+        if ring.is_full() {
+            ring.forget();
+            // A storm between two turns, or a configuration that is too large: it begins anew, where it can.
+            if ring.is_full() {
+                self.ring = None;
+            }
+        }
+    }
+
+    fn configured(&mut self, clusters: &[Arc<Cluster>]) {
+        self.number += 1;
+        self.clusters = clusters.to_vec();
+        self.is_too_large = false;
+        let json = self.ring.is_some().then(|| self.shown());
+        if let (Some(ring), Some(json)) = (&mut self.ring, json) {
+            ring.configuration(self.number, json);
+        }
+    }
+
+    /// The configuration in force as a recording shows it.
+    fn shown(&mut self) -> Arc<[u8]> {
+        serde_json::to_vec(&self.redactor.clusters(&self.clusters)).unwrap_or_default().into()
+    }
+
+    /// Writes down how far the core was asked before whatever comes now.
+    fn note_progress(&mut self) {
+        if let (Progress::Asked(outputs), Some(ring)) = (self.progress, &mut self.ring) {
+            ring.open.asked(Asked::Some(outputs));
+            self.progress = Progress::Told;
+        }
+    }
+
+    /// Nothing is left to be done.
+    fn drained(&mut self) {
+        let before = std::mem::replace(&mut self.progress, Progress::Drained);
+        match &mut self.ring {
+            Some(ring) => {
+                if before != Progress::Drained {
+                    ring.open.asked(Asked::All);
+                }
+                if ring.is_due(self.at) {
+                    self.turn();
+                }
+            }
+            None => self.begin(),
+        }
+    }
+
+    /// Begins a ring where one is wanted and none is there.
+    fn begin(&mut self) {
+        let Some(limits) = self.limits.filter(|_| self.ring.is_none() && !self.is_too_large) else { return };
+        let Some(start) = self.start() else { return };
+        match Ring::new(limits, start, self.shown()) {
+            Ok(ring) => self.ring = Some(ring),
+            Err(TooLarge) => self.is_too_large = true,
+        }
+    }
+
+    fn turn(&mut self) {
+        let Some(start) = self.start() else { return };
+        let turned = self.ring.as_mut().map(|ring| ring.turn(start));
+        if turned == Some(Err(TooLarge)) {
+            (self.ring, self.is_too_large) = (None, true);
+        }
+    }
+
+    /// The state between two inputs; `None` while outputs wait.
+    fn start(&mut self) -> Option<Start> {
+        let mut checkpoint: Checkpoint = self.core.checkpoint()?;
+        checkpoint.addresses_mut().for_each(|address| self.redactor.url(address));
+        let at = checkpoint.at();
+        let checkpoint = serde_json::to_vec(&checkpoint).ok()?;
+        Some(Start { at, configuration: self.number, checkpoint })
+    }
+}
