@@ -91,7 +91,7 @@ impl Reason {
             FailureKind::Local => Self::Local,
             FailureKind::ClientGone => Self::ClientGone,
             FailureKind::ClientBody => Self::ClientBody,
-            FailureKind::Deadline => Self::Deadline,
+            FailureKind::Deadline | FailureKind::ClientDeadline => Self::Deadline,
             FailureKind::Unprocessed => Self::Unprocessed,
         }
     }

@@ -22,6 +22,8 @@ pub enum Input {
         retry_after: bool,
         /// Whether the request's body can be sent once more.
         body_replayable: Replay,
+        /// What follows the head.
+        content: Content,
     },
     /// The running attempt failed before its head was forwarded.
     AttemptEnded {
@@ -41,6 +43,15 @@ pub enum Input {
     DeadlineReached,
     /// The client went away before its answer began.
     ClientGone,
+}
+
+/// What follows a response's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A message that comes to an end by itself.
+    Message,
+    /// Events for as long as both sides like: what the attempt came to is known with the head, unless it breaks off.
+    Events,
 }
 
 /// What the driver does next.
@@ -134,6 +145,19 @@ pub struct Report {
     pub admission: Admission,
     /// What the policies learn.
     pub outcome: Outcome,
+    /// Which part of the attempt it tells of.
+    pub part: Part,
+}
+
+/// Which part of an attempt a report tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// A stream of events has begun; of its end only a break is reported.
+    Begun,
+    /// A stream that was reported when it began has broken off.
+    Broken,
 }
 
 /// What the machine shares with other exchanges: reads of counts, and the few writes that a retry or a gate costs.

@@ -73,6 +73,8 @@ pub struct Exchange {
     placement: Placement,
     request: Repeatable,
     deadline: Option<Timestamp>,
+    /// Whose patience `deadline` is.
+    patience: Patience,
     pin: Pin,
     key: Key,
     tried: IndexSet,
@@ -107,6 +109,24 @@ enum State {
 struct Running {
     attempt: Attempt,
     picked_at: Timestamp,
+    told: Told,
+}
+
+/// Whether an attempt was reported before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// A stream of events: it is Ok from its head on.
+    Begun,
+}
+
+/// Who set the total deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// The configuration.
+    Ours,
+    /// The client, and all limits of ours are longer.
+    Client,
 }
 
 /// The one free resend of an exchange.
@@ -153,6 +173,7 @@ impl Exchange {
             placement: Placement::default(),
             request: Repeatable::of(facts),
             deadline: None,
+            patience: Patience::Ours,
             pin: Pin::Absent,
             key: Key::default(),
             tried: IndexSet::default(),
@@ -195,14 +216,14 @@ impl Exchange {
                 Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. },
             ) => Step::Gather,
             (State::Attempting(running), Input::Gathered) => Step::Connect(running.attempt),
-            (State::Attempting(running), Input::ResponseHead { status, retry_after, body_replayable }) => {
-                let end = head(status, retry_after);
+            (State::Attempting(running), Input::ResponseHead { status, retry_after, body_replayable, content }) => {
+                let head = AttemptEnd { retry_after, ..cut(None, Some(status)) };
                 match self.cluster(snapshot) {
                     Some(cluster) => {
                         let ground = Ground { now, cluster, shared };
-                        self.head_arrived(running, status, &end, body_replayable, &ground, worker)
+                        self.head_arrived(running, &head, content, body_replayable, &ground, worker)
                     }
-                    None => self.forward(running, status, false),
+                    None => self.forward(running, &head, content, None),
                 }
             }
             (State::Attempting(running), Input::AttemptEnded { end, body_replayable }) => {
@@ -213,21 +234,21 @@ impl Exchange {
             }
             (State::Attempting(running), Input::DeadlineReached) => {
                 self.denied = Some(RetryDenied::Deadline);
-                self.leave(running, &cut(FailureKind::Deadline, None), Repeat::No);
+                self.leave(running, &cut(Some(FailureKind::Deadline), None), Repeat::No);
                 self.last_answer(Reason::Deadline, self.compat(snapshot))
             }
             (State::Attempting(running), Input::ClientGone) => {
-                self.leave(running, &cut(FailureKind::ClientGone, None), Repeat::No);
+                self.leave(running, &cut(Some(FailureKind::ClientGone), None), Repeat::No);
                 self.answer(Answer::of(Reason::ClientGone))
             }
             (State::Forwarding(running, _), Input::ResponseEnded { end } | Input::AttemptEnded { end, .. }) => {
                 self.finish(running, &end, snapshot, worker)
             }
             (State::Forwarding(running, status), Input::DeadlineReached) => {
-                self.finish(running, &cut(FailureKind::Deadline, Some(status)), snapshot, worker)
+                self.finish(running, &cut(Some(FailureKind::Deadline), Some(status)), snapshot, worker)
             }
             (State::Forwarding(running, status), Input::ClientGone) => {
-                self.finish(running, &cut(FailureKind::ClientGone, Some(status)), snapshot, worker)
+                self.finish(running, &cut(Some(FailureKind::ClientGone), Some(status)), snapshot, worker)
             }
             (State::Forwarding(..), Input::ResponseHead { .. } | Input::Gathered) => Step::Forward,
             (
@@ -321,7 +342,7 @@ impl Exchange {
         self.tried.insert(destination);
         self.attempts = self.attempts.saturating_add(1);
         let attempt = Attempt { cluster, destination, number: self.attempts, connection: Connection::Any, admission };
-        self.state = State::Attempting(Running { attempt, picked_at: now });
+        self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
         attempt
     }
 
@@ -351,28 +372,20 @@ impl Exchange {
     }
 }
 
-/// The end of an attempt whose head is all that is wanted of it.
-fn head(status: u16, retry_after: bool) -> AttemptEnd {
+/// The end of an attempt as far as it shows from our side: a head that came, or an attempt that was cut off.
+fn cut(failure: Option<FailureKind>, status: Option<u16>) -> AttemptEnd {
     AttemptEnd {
-        progress: Progress::HeadSeen,
-        failure: None,
-        status: Some(status),
-        retry_after,
-        response_bytes_seen: true,
-        client_gone: false,
-        reused: false,
-    }
-}
-
-/// The end of an attempt that was cut off from our side.
-fn cut(failure: FailureKind, status: Option<u16>) -> AttemptEnd {
-    AttemptEnd {
-        progress: if status.is_some() { Progress::Forwarded } else { Progress::Sent },
-        failure: Some(failure),
+        progress: match (failure, status) {
+            (None, _) => Progress::HeadSeen,
+            (Some(_), Some(_)) => Progress::Forwarded,
+            (Some(_), None) => Progress::Sent,
+        },
+        failure,
         status,
+        call: None,
         retry_after: false,
         response_bytes_seen: status.is_some(),
-        client_gone: failure == FailureKind::ClientGone,
+        client_gone: failure == Some(FailureKind::ClientGone),
         reused: false,
     }
 }

@@ -5,11 +5,13 @@ mod support;
 
 use std::time::Duration;
 
-use exchange::{Exchange, Reason, Snapshot, Step, Worker};
+use exchange::{Exchange, Input, Reason, Snapshot, Step, Worker};
 use model::cluster::Compat;
+use model::outcome::{AttemptEnd, CallStatus, FailureKind, OutcomeClass};
 use model::request::{Fields, RequestFacts};
 use model::time::Timestamp;
-use support::{Board, Request, cluster, route, snapshot, whole};
+use support::words::head;
+use support::{Board, Request, came, cluster, route, snapshot, whole};
 
 /// Fields of a request, in their order.
 struct Lines<'a>(&'a [(&'a str, &'a str)]);
@@ -61,4 +63,40 @@ fn what_is_malformed_or_said_twice_or_of_no_call_is_ignored() {
 fn a_call_that_has_no_time_left_is_tried_nowhere() {
     let (_, step) = begin(&of(None), "POST", &[CALL, ("grpc-timeout", "0n")]);
     assert!(matches!(step, Step::Answer(answer) if answer.reason == Reason::Deadline && answer.status == 504));
+}
+
+#[test]
+fn a_deadline_of_the_clients_own_is_held_against_nobody_and_one_of_ours_is() {
+    let class_of = |route: Option<Duration>, timeout: &str, input: Input| {
+        let (snapshot, board) = (of(route), Board::default());
+        let request = Request::method("POST");
+        let lines = [CALL, ("grpc-timeout", timeout)];
+        let facts = RequestFacts { fields: &Lines(&lines), ..request.facts() };
+        let mut worker = Worker::new(1);
+        let (mut exchange, _) = Exchange::begin(NOW, &facts, &snapshot, &mut worker, &board);
+        exchange.handle(NOW, head(200), &snapshot, &mut worker, &board);
+        exchange.handle(NOW, input, &snapshot, &mut worker, &board);
+        exchange.report().unwrap().outcome
+    };
+    let said = AttemptEnd { call: Some(CallStatus::DEADLINE_EXCEEDED), ..came(200) };
+    let said = Input::ResponseEnded { end: said };
+    let theirs = class_of(None, "1S", said);
+    assert_eq!((theirs.class, theirs.failure), (OutcomeClass::Neutral, Some(FailureKind::ClientDeadline)));
+    let ours = class_of(Some(Duration::from_millis(500)), "1S", said);
+    assert_eq!((ours.class, ours.failure), (OutcomeClass::Timeout, Some(FailureKind::Status)));
+    // The idle timeout of 60 s is a limit, too.
+    assert_eq!(class_of(None, "60S", said).class, OutcomeClass::Timeout);
+
+    let silent = |route| {
+        let (snapshot, board) = (of(route), Board::default());
+        let request = Request::method("POST");
+        let lines = [CALL, ("grpc-timeout", "1S")];
+        let facts = RequestFacts { fields: &Lines(&lines), ..request.facts() };
+        let mut worker = Worker::new(1);
+        let (mut exchange, _) = Exchange::begin(NOW, &facts, &snapshot, &mut worker, &board);
+        exchange.handle(NOW + Duration::from_secs(1), Input::DeadlineReached, &snapshot, &mut worker, &board);
+        exchange.report().unwrap().outcome.class
+    };
+    assert_eq!(silent(None), OutcomeClass::Neutral);
+    assert_eq!(silent(Some(Duration::from_secs(1))), OutcomeClass::Timeout);
 }

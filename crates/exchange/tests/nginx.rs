@@ -23,6 +23,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use exchange::step::Content;
 use exchange::{Admission, Exchange, Input, Replay, Step, Worker};
 use health::{Core, OutcomeEvent, Output, Probed, Sum};
 use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, ProbeStart, StatusRange};
@@ -264,6 +265,7 @@ impl World {
                             status,
                             retry_after: false,
                             body_replayable: Replay::Possible,
+                            content: Content::Message,
                         };
                         match act {
                             Act::Refused => ended(Progress::NotSent, FailureKind::Refused),

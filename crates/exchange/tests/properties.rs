@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use exchange::step::Connection;
+use exchange::step::{Connection, Content, Part};
 use exchange::{Attempt, Input, Replay, Step};
 use model::available::Because;
 use model::balancing::LoadBalancing;
@@ -39,6 +39,7 @@ fn any_end() -> impl Strategy<Value = AttemptEnd> {
             progress,
             failure,
             status,
+            call: None,
             retry_after: false,
             response_bytes_seen,
             client_gone,
@@ -46,10 +47,14 @@ fn any_end() -> impl Strategy<Value = AttemptEnd> {
         })
 }
 
+fn any_content() -> impl Strategy<Value = Content> {
+    prop::sample::select(vec![Content::Message, Content::Events])
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
-        4 => (prop::sample::select(vec![200u16, 404, 429, 500, 502, 503, 504]), any::<bool>(), any_replay())
-            .prop_map(|(status, retry_after, body_replayable)| Input::ResponseHead { status, retry_after, body_replayable }),
+        4 => (prop::sample::select(vec![200u16, 404, 429, 500, 502, 503, 504]), any::<bool>(), any_replay(), any_content())
+            .prop_map(|(status, retry_after, body_replayable, content)| Input::ResponseHead { status, retry_after, body_replayable, content }),
         8 => (any_end(), any_replay()).prop_map(|(end, body_replayable)| Input::AttemptEnded { end, body_replayable }),
         1 => any_end().prop_map(|end| Input::ResponseEnded { end }),
         1 => Just(Input::DeadlineReached),
@@ -93,6 +98,7 @@ proptest! {
         let (mut walk, mut step) = Walk::begin(&Request::method(method), &snapshot, &board);
         let mut tried: BTreeSet<u32> = BTreeSet::new();
         let (mut connects, mut resends, mut reports) = (0u32, 0u32, 0u32);
+        let mut is_stream = false;
         let mut held = false;
         let mut running: Option<Attempt> = None;
         let mut forwarded = false;
@@ -145,7 +151,14 @@ proptest! {
             walk.now = walk.now + Duration::from_millis(millis);
             step = walk.handle(input);
             if let Some(report) = walk.exchange.report() {
-                reports += 1;
+                match report.part {
+                    Part::Whole => reports += 1,
+                    Part::Begun => {
+                        reports += 1;
+                        is_stream = true;
+                    }
+                    Part::Broken => prop_assert!(std::mem::take(&mut is_stream), "a break of what was told of, once"),
+                }
                 prop_assert!(was_running);
                 prop_assert_eq!(Some(report.destination), running.map(|last| last.destination));
             }

@@ -5,6 +5,7 @@ mod support;
 
 use std::net::IpAddr;
 
+use exchange::step::Content;
 use exchange::{Exchange, Input, Reason, Replay, Snapshot, Step, Worker};
 use model::cluster::Compat;
 use model::request::{Fields, RequestFacts};
@@ -56,7 +57,8 @@ fn ask(snapshot: &Snapshot, worker: &mut Worker, sent: &Sent, client: IpAddr, st
     let now = Timestamp::from_secs(1);
     let (mut exchange, step) = Exchange::begin(now, &facts, snapshot, worker, &board);
     assert!(matches!(step, Step::Connect(_)), "{step:?}");
-    let head = Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Lost };
+    let head =
+        Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Lost, content: Content::Message };
     assert_eq!(exchange.handle(now, head, snapshot, worker, &board), Step::Forward);
     let cluster = exchange.placement().cluster.unwrap();
     let cookies = exchange.cookies(snapshot);

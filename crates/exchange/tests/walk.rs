@@ -5,15 +5,16 @@ mod support;
 
 use std::time::Duration;
 
+use exchange::step::Part;
 use exchange::{Admission, Input, Reason, RetryDenied, Step};
 use model::available::Because;
 use model::cluster::Compat;
 use model::id::{DestinationIndex, Slot};
-use model::outcome::{FailureKind, OutcomeClass, Progress};
+use model::outcome::{AttemptEnd, FailureKind, OutcomeClass, Progress};
 use model::retry::RetryRules;
 use model::route::{Route, RouteAction};
 use model::time::Timestamp;
-use support::words::{ended, head, word};
+use support::words::{ended, events, head, word};
 use support::*;
 
 /// Runs inputs through a fresh exchange over three destinations; the steps' words.
@@ -43,6 +44,36 @@ fn a_good_answer_is_forwarded_and_reported_once_it_has_ended() {
     assert_eq!(walk.exchange.report(), None);
     assert_eq!((walk.exchange.retry_denied(), walk.exchange.new_pin(), board.spent.get()), (None, None, 0));
     assert_eq!(walk.handle(head(200)), Step::Done, "nothing happens after the end");
+}
+
+#[test]
+fn a_stream_of_events_is_ok_with_its_head_and_only_a_break_is_told_later() {
+    let cluster = cluster(Compat::None, &["a", "b"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let broken = AttemptEnd { failure: Some(FailureKind::BodyCut), ..came(200) };
+    let late = AttemptEnd { failure: Some(FailureKind::Deadline), ..came(200) };
+    let ends = [
+        (Input::ResponseEnded { end: came(200) }, None),
+        (Input::ClientGone, None),
+        (Input::ResponseEnded { end: late }, None),
+        (Input::ResponseEnded { end: broken }, Some(OutcomeClass::Cut)),
+    ];
+    for (input, told) in ends {
+        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+        assert_eq!(walk.handle(events(200)), Step::Forward);
+        let report = walk.exchange.report().unwrap();
+        assert_eq!((report.part, report.outcome.class), (Part::Begun, OutcomeClass::Ok));
+        assert_eq!(walk.handle(input), Step::Done);
+        let report = walk.exchange.report();
+        assert_eq!(report.map(|report| report.outcome.class), told, "{input:?}");
+        assert!(report.is_none_or(|report| report.part == Part::Broken));
+    }
+    // What is no success is told when it is over, as ever.
+    let (mut walk, _) = Walk::begin(&Request::method("POST"), &snapshot, &board);
+    assert_eq!(walk.handle(events(500)), Step::Forward);
+    assert_eq!(walk.exchange.report(), None);
+    walk.handle(Input::ResponseEnded { end: came(500) });
+    assert_eq!(walk.exchange.report().unwrap().outcome.class, OutcomeClass::AppFail);
 }
 
 #[test]

@@ -276,7 +276,7 @@ pub fn ok() -> Outcome {
 }
 
 pub fn status(status: u16, retryable: bool) -> Outcome {
-    let class = model::classify::status_class(Some(status), false);
+    let class = model::classify::status_class(Some(status));
     Outcome { class, failure: None, status: Some(status), retryable, client_gone: false }
 }
 

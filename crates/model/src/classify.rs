@@ -6,36 +6,52 @@
 //! | 429, 529, 503 with Retry-After | Overload |
 //! | 500, 502, 503, 504 | AppFail |
 //! | 501, 505 and other 5xx | Ok (the request is at fault, or it is not listed) |
+//! | gRPC: INTERNAL, UNAVAILABLE, DATA_LOSS | AppFail |
+//! | gRPC: RESOURCE_EXHAUSTED | Overload |
+//! | gRPC: DEADLINE_EXCEEDED | Timeout |
+//! | gRPC: any other status | Ok (it is the application's own answer) |
 //! | refused, unreachable, name not found, TLS, connect timeout | ConnFail |
 //! | no head in time; the total deadline cut a running attempt | Timeout |
 //! | reset, closed or garbage before a complete head; request body refused by the destination | AppFail |
 //! | body broke off or stood still after the head | Cut |
 //! | a reused connection ended without a byte | Neutral |
 //! | the destination said that it did not process the request (HTTP/2) | Neutral |
+//! | the client's own deadline was over, and it was shorter than every limit of ours | Neutral |
 //! | client gone, client's body at fault, our own limit, no descriptor or port | Neutral |
 //!
 //! Source: docs/outcomes.md, which a test compares row by row.
 
-use crate::outcome::{AttemptEnd, FailureKind, OutcomeClass, Progress};
+use crate::outcome::{AttemptEnd, CallStatus, FailureKind, OutcomeClass, Progress};
 
 /// Classifies one attempt's end. `deadline` cuts count as [`OutcomeClass::Timeout`] only when no head had come.
 pub fn classify(end: &AttemptEnd) -> OutcomeClass {
     if end.client_gone {
         return OutcomeClass::Neutral;
     }
-    match end.failure {
-        None => status_class(end.status, end.retry_after),
-        Some(failure) => failure_class(failure, end),
+    match (end.failure, end.call) {
+        (Some(failure), _) => failure_class(failure, end),
+        (None, Some(call)) if end.status == Some(200) => call_class(call),
+        (None, _) if end.status == Some(503) && end.retry_after => OutcomeClass::Overload,
+        (None, _) => status_class(end.status),
     }
 }
 
-/// The class of a complete response by its status.
-pub fn status_class(status: Option<u16>, retry_after: bool) -> OutcomeClass {
+/// The class of a complete response by its status alone.
+pub fn status_class(status: Option<u16>) -> OutcomeClass {
     match status {
         Some(429 | 529) => OutcomeClass::Overload,
-        Some(503) if retry_after => OutcomeClass::Overload,
         Some(500 | 502 | 503 | 504) => OutcomeClass::AppFail,
-        _ => OutcomeClass::Ok,
+        Some(_) | None => OutcomeClass::Ok,
+    }
+}
+
+/// The class of a whole call by what the server said of it.
+fn call_class(call: CallStatus) -> OutcomeClass {
+    match call {
+        CallStatus::INTERNAL | CallStatus::UNAVAILABLE | CallStatus::DATA_LOSS => OutcomeClass::AppFail,
+        CallStatus::RESOURCE_EXHAUSTED => OutcomeClass::Overload,
+        CallStatus::DEADLINE_EXCEEDED => OutcomeClass::Timeout,
+        CallStatus(_) => OutcomeClass::Ok,
     }
 }
 
@@ -61,6 +77,7 @@ fn failure_class(failure: FailureKind, end: &AttemptEnd) -> OutcomeClass {
         | FailureKind::ClientGone
         | FailureKind::ClientBody
         | FailureKind::Unprocessed
+        | FailureKind::ClientDeadline
         | FailureKind::Cancelled => OutcomeClass::Neutral,
     }
 }

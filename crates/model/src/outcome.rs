@@ -103,11 +103,14 @@ pub enum FailureKind {
     /// HTTP/2: the destination said that it did not process the request (REFUSED_STREAM, or a GOAWAY that leaves the
     /// stream out; RFC 9113 8.7). Neutral: it is busy or on its way out, not broken.
     Unprocessed,
+    /// The client's own deadline (`grpc-timeout`), shorter than every limit of ours, was over. Neutral: how long is too
+    /// long was not ours to say.
+    ClientDeadline,
 }
 
 impl FailureKind {
     /// All kinds, in order of their codes.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Dns,
         Self::Refused,
         Self::Unreachable,
@@ -129,6 +132,7 @@ impl FailureKind {
         Self::Deadline,
         Self::Cancelled,
         Self::Unprocessed,
+        Self::ClientDeadline,
     ];
 
     /// Snake-case word.
@@ -155,6 +159,7 @@ impl FailureKind {
             Self::Deadline => "deadline",
             Self::Cancelled => "cancelled",
             Self::Unprocessed => "unprocessed",
+            Self::ClientDeadline => "client_deadline",
         }
     }
 
@@ -184,6 +189,33 @@ pub enum Progress {
     Forwarded,
 }
 
+/// The status that a gRPC call ended with: `grpc-status` in the trailers, or in a head that is the whole response
+/// (gRPC over HTTP/2, "Responses"; the codes stand in gRPC's statuscodes.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallStatus(pub u8);
+
+impl CallStatus {
+    /// What a value that is no number means.
+    pub const UNKNOWN: Self = Self(2);
+    /// Too late.
+    pub const DEADLINE_EXCEEDED: Self = Self(4);
+    /// The server asks for less, or the caller has used up its share.
+    pub const RESOURCE_EXHAUSTED: Self = Self(8);
+    /// The server is broken.
+    pub const INTERNAL: Self = Self(13);
+    /// The server cannot serve now.
+    pub const UNAVAILABLE: Self = Self(14);
+    /// What the server keeps is lost.
+    pub const DATA_LOSS: Self = Self(15);
+
+    /// Reads the value of `grpc-status`.
+    pub fn parse(value: &[u8]) -> Self {
+        let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        number.map_or(Self::UNKNOWN, Self)
+    }
+}
+
 /// The facts of one attempt's end, as the driver saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptEnd {
@@ -193,6 +225,8 @@ pub struct AttemptEnd {
     pub failure: Option<FailureKind>,
     /// The response's status, when a head came.
     pub status: Option<u16>,
+    /// What the call came to, when it was one of gRPC and its end was seen.
+    pub call: Option<CallStatus>,
     /// A `Retry-After` stood in the response.
     pub retry_after: bool,
     /// At least one byte of a response came (also of an incomplete head).

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use model::classify::classify;
-use model::outcome::{AttemptEnd, FailureKind, OutcomeClass, Progress};
+use model::outcome::{AttemptEnd, CallStatus, FailureKind, OutcomeClass, Progress};
 
 const TABLE: &str = include_str!("../../../docs/outcomes.md");
 
@@ -10,16 +10,19 @@ const TABLE: &str = include_str!("../../../docs/outcomes.md");
 fn every_row_of_the_documented_table_holds() {
     let rows: Vec<Vec<&str>> = TABLE
         .lines()
-        .filter(|line| line.starts_with("| ") && !line.starts_with("| progress"))
+        .skip_while(|line| !line.starts_with("| progress"))
+        .skip(2)
+        .take_while(|line| line.starts_with("| "))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert!(rows.len() >= 35, "the table was not found");
+    assert!(rows.len() >= 45, "the table was not found");
     for row in rows {
         let [progress, failure, status, note, class] = row[..] else { panic!("not five columns: {row:?}") };
         let end = AttemptEnd {
             progress: progress_of(progress),
             failure: failure_of(failure),
             status: status.parse().ok(),
+            call: call_of(note),
             retry_after: note.contains("Retry-After"),
             response_bytes_seen: status != "-",
             client_gone: failure == "client_gone",
@@ -48,6 +51,7 @@ fn a_client_that_left_is_never_held_against_the_destination() {
             progress: Progress::Sent,
             failure: Some(failure),
             status: None,
+            call: None,
             retry_after: false,
             response_bytes_seen: false,
             client_gone: true,
@@ -55,6 +59,12 @@ fn a_client_that_left_is_never_held_against_the_destination() {
         };
         assert_eq!(classify(&end), OutcomeClass::Neutral, "{failure:?}");
     }
+}
+
+/// The gRPC status that a note names.
+fn call_of(note: &str) -> Option<CallStatus> {
+    let number: String = note.strip_prefix("grpc-status ")?.chars().take_while(char::is_ascii_digit).collect();
+    Some(CallStatus::parse(number.as_bytes()))
 }
 
 fn progress_of(word: &str) -> Progress {

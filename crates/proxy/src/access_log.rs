@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ::io::Io;
+use exchange::step::Part;
 use exchange::{Report, Snapshot};
 use model::id::{ClusterIndex, DestinationIndex};
 use model::outcome::OutcomeClass;
@@ -20,6 +21,7 @@ use model::time::Timestamp;
 use telemetry::reopen::{Lines, ReopenFile};
 use tokio::sync::Notify;
 
+use crate::leg::Origin;
 use crate::wall::Stamp;
 
 /// A worker's end of the log.
@@ -182,19 +184,12 @@ struct Try {
     outcome: &'static str,
     status: Option<u16>,
     took: Duration,
-    reused: Reused,
-}
-
-/// Whether an attempt's connection came from the pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reused {
-    Yes,
-    No,
+    origin: Origin,
 }
 
 impl Tries {
-    /// One more, from what the machine reports.
-    pub(crate) fn push(&mut self, report: &Report, now: Timestamp, reused: bool) {
+    /// One more, from what the machine reports; of one that was told of before, what has become of it.
+    pub(crate) fn push(&mut self, report: &Report, now: Timestamp, origin: Origin) {
         let class = report.outcome.class;
         let is_fine = matches!(class, OutcomeClass::Ok);
         let one = Try {
@@ -206,11 +201,12 @@ impl Tries {
             },
             status: report.outcome.status,
             took: now.since(report.picked_at),
-            reused: if reused { Reused::Yes } else { Reused::No },
+            origin,
         };
-        match self.first {
-            None => self.first = Some(one),
-            Some(_) => self.more.push(one),
+        match (report.part, self.more.last_mut(), &mut self.first) {
+            (Part::Broken, Some(last), _) => *last = one,
+            (Part::Broken, None, first) | (Part::Whole | Part::Begun, _, first @ None) => *first = Some(one),
+            (Part::Whole | Part::Begun, _, Some(_)) => self.more.push(one),
         }
     }
 
@@ -237,9 +233,9 @@ impl Tries {
             }
             out.extend_from_slice(b",\"ms\":");
             json::millis(out, one.took);
-            out.extend_from_slice(match one.reused {
-                Reused::Yes => b",\"reused\":true}",
-                Reused::No => b",\"reused\":false}",
+            out.extend_from_slice(match one.origin {
+                Origin::Reused => b",\"reused\":true}",
+                Origin::Fresh => b",\"reused\":false}",
             });
         }
         if self.first.is_none() {

@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 
+use exchange::step::Content;
+use http1::framing::ResponseFraming;
 use http1::response::Response;
 use model::request::Fields;
 use model::route::Buffering;
@@ -63,13 +65,29 @@ pub(crate) fn ahead(buffering: Buffering, response: &Response<'_>) -> usize {
     if is_stream { 0 } else { usize::try_from(most).unwrap_or(usize::MAX) }
 }
 
+/// What follows this head. A stream of events has no length, so that heads with one need no look.
+pub(crate) fn content(response: &Response<'_>) -> Content {
+    match response.framing() {
+        ResponseFraming::None | ResponseFraming::Length(_) => return Content::Message,
+        ResponseFraming::Chunked | ResponseFraming::Close => {}
+    }
+    let mut content = Content::Message;
+    response.each("content-type", &mut |value| {
+        if starts_with(value, EVENTS) {
+            content = Content::Events;
+        }
+    });
+    content
+}
+
 fn starts_with(value: &[u8], start: &[u8]) -> bool {
     value.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
 }
 
 /// Bytes per worker.
 const CAPACITY: usize = 64 * 1024 * 1024;
-const STREAMS: [&[u8]; 2] = [b"text/event-stream", b"application/grpc"];
+const EVENTS: &[u8] = b"text/event-stream";
+const STREAMS: [&[u8]; 2] = [EVENTS, b"application/grpc"];
 
 #[cfg(test)]
 mod tests {

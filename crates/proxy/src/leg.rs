@@ -84,6 +84,7 @@ impl<S: ::io::Stream> Leg<S> {
             progress,
             failure: Some(failure),
             status: None,
+            call: None,
             retry_after: false,
             response_bytes_seen: self.has_answered,
             client_gone: failure == FailureKind::ClientGone,

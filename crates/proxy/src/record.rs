@@ -4,6 +4,7 @@ mod kept;
 
 use std::net::IpAddr;
 
+use exchange::step::Part;
 use exchange::{Exchange, Report, Snapshot};
 use http1::request::Request;
 use io::Io;
@@ -11,6 +12,7 @@ use model::outcome::{FailureKind, OutcomeClass};
 use model::time::Timestamp;
 
 use crate::access_log::{Attempts, Line, Protocol, Tries};
+use crate::leg::Origin;
 use crate::local::Local;
 
 pub(crate) use self::kept::Kept;
@@ -58,19 +60,23 @@ impl Record {
         Self { started: now, sent_before, attempts: Tries::default(), tries: 0 }
     }
 
-    /// An attempt ended.
+    /// An attempt ended, or something is known of its end.
     pub(crate) fn attempt<I: Io, R>(
         &mut self,
         local: &Local<I, R>,
         snapshot: &Snapshot,
         report: &Report,
         now: Timestamp,
-        reused: bool,
+        origin: Origin,
     ) {
+        let is_new = match report.part {
+            Part::Whole | Part::Begun => true,
+            Part::Broken => false,
+        };
         if let Some(cluster) = snapshot.clusters.get(report.cluster.index())
             && let Some(destination) = cluster.destinations.get(report.destination.index())
         {
-            if self.tries > 0 {
+            if is_new && self.tries > 0 {
                 local.metrics.retry(&cluster.id);
             }
             let outcome = &report.outcome;
@@ -78,15 +84,15 @@ impl Record {
             if outcome.failure == Some(FailureKind::Local) {
                 local.metrics.local_failure(&cluster.id);
             }
-            if let (true, OutcomeClass::Neutral, Some(how @ (FailureKind::Closed | FailureKind::Reset))) =
-                (reused, outcome.class, outcome.failure)
+            if let (Origin::Reused, OutcomeClass::Neutral, Some(how @ (FailureKind::Closed | FailureKind::Reset))) =
+                (origin, outcome.class, outcome.failure)
             {
                 local.metrics.stale_connection(&cluster.id, &destination.id, how);
             }
         }
-        self.tries += 1;
+        self.tries += u32::from(is_new);
         if local.access_log.is_some() {
-            self.attempts.push(report, now, reused);
+            self.attempts.push(report, now, origin);
         }
     }
 

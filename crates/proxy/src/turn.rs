@@ -32,7 +32,7 @@ use crate::await_head::ClientFault;
 use crate::buffering::Share;
 use crate::client::Client;
 use crate::client_address;
-use crate::leg::Leg;
+use crate::leg::{Leg, Origin};
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::Record;
@@ -71,8 +71,8 @@ pub(crate) struct Turn<'a, I: Io, R> {
     leg: Option<Leg<I::Stream>>,
     /// The attempt that runs, or ran last.
     attempt: Option<Attempt>,
-    /// Whether the attempt that runs (or ran last) went over a pooled connection.
-    was_reused: bool,
+    /// Where the connection of the attempt that runs (or ran last) came from.
+    origin: Origin,
     /// Head and body of a response that is sent when nothing better comes.
     held: Option<Vec<u8>>,
     fault: Option<ClientFault>,
@@ -157,7 +157,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
         upload,
         leg: None,
         attempt: None,
-        was_reused: false,
+        origin: Origin::Fresh,
         held: None,
         share: None,
         fault: is_too_large.then_some(ClientFault::TooLarge),
@@ -220,7 +220,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
         self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
         if let Some(report) = report {
-            self.record.attempt(self.local, &snapshot, &report, self.now, self.was_reused);
+            self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }
     }
 }

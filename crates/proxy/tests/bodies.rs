@@ -181,3 +181,33 @@ fn a_head_and_each_event_reach_the_client_while_more_is_to_come() {
         }
     }
 }
+
+#[test]
+fn a_stream_of_events_is_ok_once_it_has_begun_and_a_cut_besides_when_it_breaks_off() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let destination = sending(format!("{head}9\r\ndata: 1\n\n\r\n"), Act::Stall);
+    let proxy = setup(&[destination.addr()]).start();
+    let mut client = TcpStream::connect(proxy.addr).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    eventually("the stream is counted while it runs", Duration::from_secs(5), || {
+        (proxy.count(0, OutcomeClass::Ok) == 1).then_some(())
+    });
+    assert_eq!(proxy.count(0, OutcomeClass::Cut), 0);
+    drop(destination);
+    let line = proxy.log(1).remove(0);
+    assert!(line.contains("\"reason\":\"body-cut\""), "{line}");
+    assert!(line.contains("\"outcome\":\"body_cut\"") && !line.contains("\"outcome\":\"ok\""), "{line}");
+    assert_eq!([OutcomeClass::Ok, OutcomeClass::Cut].map(|class| proxy.count(0, class)), [1, 1]);
+
+    // One that its client leaves adds nothing.
+    let destination = sending(format!("{head}9\r\ndata: 1\n\n\r\n"), Act::Stall);
+    let proxy = setup(&[destination.addr()]).start();
+    let mut client = TcpStream::connect(proxy.addr).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let _ = client.read(&mut [0; 256]).unwrap();
+    drop(client);
+    let line = proxy.log(1).remove(0);
+    assert!(line.contains("\"reason\":\"client-gone\"") && line.contains("\"outcome\":\"ok\""), "{line}");
+    let all: u64 = OutcomeClass::ALL.into_iter().map(|class| proxy.count(0, class)).sum();
+    assert_eq!(all, 1);
+}

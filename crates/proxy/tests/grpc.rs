@@ -143,3 +143,35 @@ fn a_grpc_timeout_in_another_form_and_one_of_another_request_are_no_limit() {
     assert_eq!(client.response().status(), 204);
     assert_eq!(proxy.count(0, OutcomeClass::Timeout), 0);
 }
+
+#[test]
+fn what_a_call_came_to_is_counted_by_its_own_status() {
+    let statuses = ["0", "5", "8", "13", "14", "15", "4"];
+    for form in ["head alone", "trailers"] {
+        let destination = Frames::start(move |mut connection| {
+            connection.greet(&[]);
+            let mut statuses = statuses.iter();
+            while let Some(request) = connection.request() {
+                let status = [("grpc-status", *statuses.next().unwrap())];
+                let kind = [("content-type", "application/grpc")];
+                if form == "head alone" {
+                    connection.headers(request.stream, OK, &[kind[0], status[0]], true);
+                } else {
+                    connection.headers(request.stream, OK, &kind, false);
+                    connection.data(request.stream, b"\0\0\0\0\0", false);
+                    connection.headers(request.stream, &[], &status, true);
+                }
+            }
+        });
+        let proxy = setup(&[destination.address]).with(|cluster| cluster.http = UpstreamHttp::Http2).start();
+        run(async {
+            let client = H2::connect(proxy.addr).await;
+            for _ in statuses {
+                assert_eq!(call(&client, &[]).await.status, 200);
+            }
+        });
+        let count = |class| proxy.count(0, class);
+        let counts = [OutcomeClass::Ok, OutcomeClass::Overload, OutcomeClass::AppFail, OutcomeClass::Timeout];
+        assert_eq!(counts.map(count), [2, 1, 3, 1], "{form}");
+    }
+}

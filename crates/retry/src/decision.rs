@@ -316,6 +316,7 @@ fn condition_of(end: &AttemptEnd) -> Condition {
         | FailureKind::ClientGone
         | FailureKind::ClientBody
         | FailureKind::Deadline
+        | FailureKind::ClientDeadline
         | FailureKind::Cancelled => Condition::Other,
     }
 }

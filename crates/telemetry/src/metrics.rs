@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::event::{EventKind, Transition};
 use model::health::{CheckKind, Health};
-use model::id::DestinationKey;
-use model::outcome::FailureKind;
+use model::id::{ClusterId, DestinationId, DestinationKey};
+use model::outcome::{FailureKind, OutcomeClass};
 use model::view::HealthView;
 
 use crate::reopen::ReopenFile;
@@ -135,6 +135,16 @@ impl Metrics {
     /// The text of a scrape.
     pub fn scrape(&self, view: &ScrapeView<'_>, format: Format) -> String {
         scrape::render(self, view, format)
+    }
+
+    /// Attempts at a destination that ended so far, by [`OutcomeClass::code`].
+    pub fn outcomes(&self, cluster: &ClusterId, destination: &DestinationId) -> [u64; OutcomeClass::ALL.len()] {
+        let mut sums = [0; OutcomeClass::ALL.len()];
+        for shard in lock(&self.shards).iter() {
+            let counts = shard.outcomes(cluster, destination);
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        sums
     }
 
     /// Drops what was counted for clusters and destinations that `health` does not have any more.

@@ -1,11 +1,14 @@
 //! Clusters and destinations with everything that is known of them: `GET /api/clusters`,
 //! `GET /api/destinations/{cluster}/{id}`.
 
+use std::collections::BTreeMap;
+
 use model::active::{ActivePolicy, ProbeKind};
 use model::available::{AvailablePolicy, Because};
 use model::cluster::Cluster;
 use model::destination::Destination;
 use model::health::{Health, Switch};
+use model::outcome::OutcomeClass;
 use model::view::{ClusterHealth, Counter, DestinationHealth, NodeStatus};
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +120,10 @@ pub struct DestinationDocument {
     pub would_eject: Vec<String>,
     /// Requests in flight.
     pub in_flight: u32,
+    /// Attempts that ended, by the class of their outcome, since the destination was configured; classes without any
+    /// are absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outcomes: BTreeMap<OutcomeClass, u64>,
     /// Consecutive counts.
     pub counter: Counter,
     /// The last judged probe.
@@ -203,8 +210,11 @@ impl ClusterDocument {
         let is_draining = context.process.vitals().is_draining;
         let destinations = health.destinations.iter().map(|destination| {
             let configured = config.and_then(|config| configured(config, destination));
-            let in_flight = context.process.in_flight(destination.slot);
-            DestinationDocument::new(destination, configured, in_flight, is_draining, clock)
+            let traffic = Traffic {
+                in_flight: context.process.in_flight(destination.slot),
+                outcomes: context.metrics.outcomes(&health.id, &destination.id),
+            };
+            DestinationDocument::new(destination, configured, traffic, is_draining, clock)
         });
         let destinations: Vec<_> = destinations.collect();
         let healthy = destinations.iter().filter(|one| is_healthy(one.status)).count();
@@ -238,11 +248,18 @@ impl ClusterDocument {
     }
 }
 
+/// What its traffic is and has been.
+struct Traffic {
+    in_flight: u32,
+    /// By [`OutcomeClass::code`].
+    outcomes: [u64; OutcomeClass::ALL.len()],
+}
+
 impl DestinationDocument {
     fn new(
         health: &DestinationHealth,
         configured: Option<&Destination>,
-        in_flight: u32,
+        traffic: Traffic,
         is_draining: bool,
         clock: &Clock,
     ) -> Self {
@@ -259,7 +276,8 @@ impl DestinationDocument {
             gated: health.is_gated,
             share: health.share.get(),
             would_eject: health.would_eject.iter().map(ToString::to_string).collect(),
-            in_flight,
+            in_flight: traffic.in_flight,
+            outcomes: OutcomeClass::ALL.into_iter().zip(traffic.outcomes).filter(|(_, count)| *count > 0).collect(),
             counter: health.counter,
             last_probe: health.probed_at.map(|at| ProbeDocument {
                 at: clock.text(at),

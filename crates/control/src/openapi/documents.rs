@@ -119,6 +119,7 @@ pub(super) const DOCUMENTS: &[Document] = &[
             ("share", "number", "The part of its weight that it gets, from 0 to 1"),
             ("would_eject", "array", "Policies that are not enforced and would have it out"),
             ("in_flight", "integer", "Requests in flight"),
+            ("outcomes", "object", "Attempts that ended, by outcome class; those without any are absent"),
             ("counter", "Counter", "Consecutive counts"),
             ("last_probe", "object", "The last judged probe: at, age_ms, failure (absent: passed), status"),
             ("next_probe", "object", "When the next probe starts: at, in_ms"),

@@ -7,11 +7,11 @@ use model::outcome::{AttemptEnd, FailureKind};
 use model::time::Timestamp;
 use retry::{Cost, Pool, Replay, RetryDenied, Target, Verdict, Walk};
 
-use super::{Exchange, Held, Repeat, Resend, Running, State, Worker};
+use super::{Exchange, Held, Repeat, Resend, Running, State, Told, Worker};
 use crate::pick::{self, Picked};
 use crate::reason::Reason;
 use crate::snapshot::{ClusterView, Snapshot};
-use crate::step::{Admission, Answer, Attempt, Connection, Shared, Step};
+use crate::step::{Admission, Answer, Attempt, Connection, Content, Shared, Step};
 
 /// What a call of the machine looks at.
 pub(super) struct Ground<'a, S> {
@@ -25,20 +25,21 @@ impl Exchange {
     pub(super) fn head_arrived(
         &mut self,
         running: Running,
-        status: u16,
         end: &AttemptEnd,
+        content: Content,
         replay: Replay,
         ground: &Ground<'_, impl Shared>,
         worker: &mut Worker,
     ) -> Step {
-        if !ground.cluster.retry.conditions.statuses.contains(&status) {
-            return self.forward(running, status, ground.cluster.affinity.is_some());
+        let cluster = Some(ground.cluster);
+        if !end.status.is_some_and(|status| ground.cluster.retry.conditions.statuses.contains(&status)) {
+            return self.forward(running, end, content, cluster);
         }
         match self.decide(end, replay, ground) {
             Ok(_) => {}
             Err(denied) => {
                 self.denied = Some(denied);
-                return self.forward(running, status, ground.cluster.affinity.is_some());
+                return self.forward(running, end, content, cluster);
             }
         }
         match pick::next(ground.cluster, &self.tried, self.key, worker, ground.shared) {
@@ -58,7 +59,7 @@ impl Exchange {
             }
             Picked::Nobody | Picked::PinLost => {
                 self.denied = Some(RetryDenied::Untried);
-                self.forward(running, status, ground.cluster.affinity.is_some())
+                self.forward(running, end, content, cluster)
             }
         }
     }
@@ -91,7 +92,7 @@ impl Exchange {
                 self.leave(left, end, Repeat::Possible);
                 self.resend = Resend::Used;
                 let attempt = Attempt { connection: Connection::Fresh, ..running.attempt };
-                self.state = State::Attempting(Running { attempt, picked_at: now });
+                self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
                 Step::Connect(attempt)
             }
             Ok(Target::Next) => {

@@ -11,7 +11,7 @@ use model::time::Timestamp;
 use retry::Repeatable;
 use route::Found;
 
-use super::{Exchange, Session, State, Worker};
+use super::{Exchange, Patience, Session, State, Worker};
 use crate::buffering;
 use crate::grpc;
 use crate::pick::{self, Picked};
@@ -78,7 +78,12 @@ impl Exchange {
             self.rewritten = Some(Box::new(rewritten));
         }
         self.placement.cluster = Some(index);
-        let patience = [patience(view.timeout, &cluster.retry), grpc::timeout(facts)].into_iter().flatten().min();
+        let (ours, theirs) = (patience(view.timeout, &cluster.retry), grpc::timeout(facts));
+        let limits = [ours, cluster.retry.per_try_timeout, Some(cluster.timeouts.idle)];
+        if theirs.is_some_and(|theirs| limits.into_iter().flatten().all(|limit| theirs < limit)) {
+            self.patience = Patience::Client;
+        }
+        let patience = [ours, theirs].into_iter().flatten().min();
         self.deadline = patience.map(|patience| now + patience);
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return self.answer(Answer::of(Reason::Deadline));

@@ -1,6 +1,6 @@
 //! Inputs and steps of the machine in a word each.
 
-use exchange::step::Connection;
+use exchange::step::{Connection, Content};
 use exchange::{Input, Replay, Step};
 use model::outcome::{FailureKind, Progress};
 
@@ -8,7 +8,12 @@ use super::failed;
 
 /// A destination's head came.
 pub fn head(status: u16) -> Input {
-    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible }
+    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible, content: Content::Message }
+}
+
+/// The head of a stream of events came.
+pub fn events(status: u16) -> Input {
+    Input::ResponseHead { status, retry_after: false, body_replayable: Replay::Possible, content: Content::Events }
 }
 
 /// An attempt ended without an answer.

@@ -6,7 +6,9 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 /// destination broke before its head was complete. A status never is.
 pub(super) fn is_transport_failure(outcome: &Outcome) -> bool {
     match outcome.class {
-        OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => true,
+        OutcomeClass::ConnFail | OutcomeClass::Cut => true,
+        // gRPC's status for what took too long.
+        OutcomeClass::Timeout => outcome.failure != Some(FailureKind::Status),
         OutcomeClass::AppFail => outcome.failure.is_some_and(breaks_transport),
         OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => false,
     }
@@ -42,6 +44,7 @@ fn breaks_transport(failure: FailureKind) -> bool {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::Unprocessed
+        | FailureKind::ClientDeadline
         | FailureKind::Cancelled => false,
     }
 }

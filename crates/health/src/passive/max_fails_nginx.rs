@@ -166,6 +166,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::ClientBody
             | FailureKind::Deadline
             | FailureKind::Unprocessed
+            | FailureKind::ClientDeadline
             | FailureKind::Cancelled,
         ) => false,
     }

@@ -156,6 +156,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::Unprocessed
+        | FailureKind::ClientDeadline
         | FailureKind::Cancelled => false,
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     use super::Outcome;
 
     pub(super) fn end(status: u16) -> Outcome {
-        let class = status_class(Some(status), false);
+        let class = status_class(Some(status));
         Outcome { class, failure: None, status: Some(status), retryable: false, client_gone: false }
     }
 

@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use exchange::snapshot::Needs;
+use exchange::step::Content;
 use exchange::{Attempt, Connection, Exchange, Input, Replay, Step};
 use model::address::Scheme;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
@@ -183,7 +184,10 @@ impl World<'_> {
         if let Some(flight) = self.flights.at(place) {
             flight.held = Some(flight.held.filter(|_| status >= 500).unwrap_or(status));
         }
-        let step = self.tell(place, Input::ResponseHead { status, retry_after, body_replayable: Replay::Possible });
+        let step = self.tell(
+            place,
+            Input::ResponseHead { status, retry_after, body_replayable: Replay::Possible, content: Content::Message },
+        );
         if step != Step::Forward {
             return self.carry(place, step);
         }
@@ -191,6 +195,7 @@ impl World<'_> {
             progress: Progress::Forwarded,
             failure: cut,
             status: Some(status),
+            call: None,
             retry_after,
             response_bytes_seen: true,
             client_gone: false,
@@ -319,6 +324,7 @@ fn ended(progress: Progress, failure: FailureKind, is_reused: bool) -> Input {
         progress,
         failure: Some(failure),
         status: None,
+        call: None,
         retry_after: false,
         response_bytes_seen: false,
         client_gone: false,

@@ -39,8 +39,8 @@ struct PlainAttempt<'a> {
 }
 
 fn a_try(outcome: &'static str, status: Option<u16>, took: Duration, reused: bool) -> Try {
-    let reused = if reused { Reused::Yes } else { Reused::No };
-    Try { cluster: ClusterIndex(0), destination: DestinationIndex(0), outcome, status, took, reused }
+    let origin = if reused { Origin::Reused } else { Origin::Fresh };
+    Try { cluster: ClusterIndex(0), destination: DestinationIndex(0), outcome, status, took, origin }
 }
 
 fn line(path: &str) -> Line<'_> {

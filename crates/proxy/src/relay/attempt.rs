@@ -23,16 +23,17 @@ use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
 use super::walk::{Relay, place};
+use crate::buffering;
 use crate::changes;
 use crate::client_address;
-use crate::leg::{self, NoLeg};
+use crate::leg::{self, NoLeg, Origin};
 use crate::upload::Wish;
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Runs one attempt up to its head or its failure.
     pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
         let snapshot = self.snapshot.clone();
-        self.was_reused = false;
+        self.origin = Origin::Fresh;
         self.attempt = Some(attempt);
         let Some((cluster, destination)) = place(&snapshot, &attempt) else {
             return self.failed(unsent(FailureKind::Cancelled));
@@ -46,7 +47,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Err(NoLeg::ClientGone) => return Input::ClientGone,
                 Err(NoLeg::Deadline) => return Input::DeadlineReached,
             };
-            if !self.was_reused {
+            if self.origin == Origin::Fresh {
                 self.now = self.local.io.now();
             }
             if let Err(error) = self.prepare(&mut side, destination, cluster) {
@@ -74,7 +75,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
         destination: &DestinationView,
     ) -> Result<Outgoing<I::Stream>, NoLeg> {
-        self.was_reused = false;
+        self.origin = Origin::Fresh;
         let is_plain = destination.address.scheme == Scheme::Http;
         let offers_upgrade = self.work.request.view(&self.work.head).offers_upgrade();
         match cluster.http {
@@ -118,7 +119,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             return None;
         }
         let leg = leg::pooled(self.local, cluster, destination, self.now)?;
-        self.was_reused = true;
+        self.origin = Origin::Reused;
         Some(Outgoing::Http1(Http1::new(leg)))
     }
 
@@ -157,7 +158,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             Opened::Http1(stream) => Outgoing::Http1(Http1::new(leg::fresh(stream, in_flight))),
             Opened::Http2(place) => {
                 let side = Http2::new(place, in_flight, destination.address.scheme);
-                self.was_reused = side.is_reused();
+                self.origin = if side.is_reused() { Origin::Reused } else { Origin::Fresh };
                 Outgoing::Http2(side)
             }
         })
@@ -227,6 +228,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             status: response.status(),
             retry_after: response.has_retry_after(),
             body_replayable: self.upload.replayable(),
+            content: buffering::content(&response),
         };
         self.destination = Some(side);
         input
@@ -249,6 +251,7 @@ fn unsent(failure: FailureKind) -> AttemptEnd {
         progress: Progress::NotSent,
         failure: Some(failure),
         status: None,
+        call: None,
         retry_after: false,
         response_bytes_seen: false,
         client_gone: false,

@@ -9,7 +9,8 @@ use exchange::{Input, Reason, grpc};
 use http1::connection::{Persistence, Version};
 use http1::forward::{self, ResponseRewrite};
 use io::Io;
-use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::outcome::{AttemptEnd, CallStatus, FailureKind, Progress};
+use model::request::Fields as _;
 use model::time::Timestamp;
 use upstream::Resolve;
 
@@ -21,7 +22,7 @@ use super::side::{Abort, ClientSide, DestinationSide, Gone};
 use super::upload::Moved;
 use super::walk::{Relay, place};
 use crate::changes;
-use crate::leg;
+use crate::leg::{self, Origin};
 use crate::respond::Speaks;
 
 /// How a response came to its end.
@@ -55,12 +56,14 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let end = if side.is_over() { End::Here } else { End::Later };
         let limits = Limits { idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
         let mut ahead = self.ahead();
-        let delivered = match self.send_head(&cookies, end) {
-            Err(_) => Delivered::ClientGone,
+        let is_call = self.is_call();
+        let (delivered, trailing) = match self.send_head(&cookies, end) {
+            Err(_) => (Delivered::ClientGone, None),
             Ok(()) => self.deliver(&mut side, limits, status, ahead.as_mut()).await,
         };
+        let call = trailing.or_else(|| self.status_in_head()).filter(|_| is_call);
         self.work.back.clear();
-        let end = self.end_of(status, delivered);
+        let end = AttemptEnd { call, ..self.end_of(status, delivered) };
         self.finish(side, cluster, destination, delivered);
         self.handle(Input::ResponseEnded { end });
         let delivered = match &mut ahead {
@@ -105,14 +108,15 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         });
     }
 
-    /// With `ahead` it is over when the destination's part is: what the client has not taken then waits in there.
+    /// How the response came to its end, and what its trailers say of a call. With `ahead` it is over when the
+    /// destination's part is: what the client has not taken then waits in there.
     async fn deliver(
         &mut self,
         side: &mut Outgoing<I::Stream>,
         limits: Limits,
         status: u16,
         ahead: Option<&mut Ahead<'_>>,
-    ) -> Delivered {
+    ) -> (Delivered, Option<CallStatus>) {
         let mut delivery = Delivery {
             // What is not sent yet of a request that was answered badly is not worth sending.
             sends_rest: !self.upload.is_sent() && status < 300,
@@ -120,6 +124,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             hand: None,
             owed: 0,
             ahead,
+            call: None,
             progress: self.now,
             moved: None,
             wires: Wires {
@@ -132,20 +137,30 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             },
         };
         let delivered = poll_fn(|context| delivery.poll(context)).await;
+        let call = delivery.call;
         delivery.leave();
-        delivered
+        (delivered, call)
+    }
+
+    /// Whether the response answers a gRPC call in a call's own words.
+    fn is_call(&self) -> bool {
+        Speaks::of(&self.work.request.view(&self.work.head)) == Speaks::Grpc && {
+            let response = self.work.response.view(&self.work.reply);
+            grpc::is_call(&response)
+        }
+    }
+
+    /// What a call came to whose response is its head alone.
+    fn status_in_head(&self) -> Option<CallStatus> {
+        let mut status = None;
+        let response = self.work.response.view(&self.work.reply);
+        response.each(GRPC_STATUS, &mut |value| status = Some(CallStatus::parse(value)));
+        status
     }
 
     /// How the client learns that the response is not whole. The time of a gRPC call is told in a call's own words.
     fn abort_of(&self, delivered: Delivered) -> Abort {
-        let is_call = || {
-            let response = self.work.response.view(&self.work.reply);
-            let answers_call = response
-                .fields()
-                .any(|(_, name, value)| name.eq_ignore_ascii_case(b"content-type") && grpc::is_content_type(value));
-            answers_call && Speaks::of(&self.work.request.view(&self.work.head)) == Speaks::Grpc
-        };
-        if delivered == Delivered::Deadline && is_call() {
+        if delivered == Delivered::Deadline && self.is_call() {
             let details = Reason::Deadline.details();
             return Abort::CallOver(grpc::Code::of(Reason::Deadline.status(), details), details);
         }
@@ -163,10 +178,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             progress: Progress::Forwarded,
             failure,
             status: Some(status),
+            call: None,
             retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
             response_bytes_seen: true,
             client_gone: delivered == Delivered::ClientGone,
-            reused: self.was_reused,
+            reused: self.origin == Origin::Reused,
         }
     }
 
@@ -215,6 +231,8 @@ struct Delivery<'a, 'b, 's, I: Io, R, C, D> {
     /// Of the frame in hand the destination still has to get back so much room.
     owed: usize,
     ahead: Option<&'b mut Ahead<'s>>,
+    /// What the trailers say of a call.
+    call: Option<CallStatus>,
     /// What had moved at the last look.
     moved: Option<u64>,
     /// When a byte last moved.
@@ -265,16 +283,21 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, '_, '_, I, R, C, 
             let Wires { local, destination, .. } = &mut self.wires;
             match destination.poll_frame(context, &mut local.scratch.borrow_mut()) {
                 Poll::Pending => return Ok(Waits::ForDestination),
-                Poll::Ready(Some(Ok(frame))) => match self.ahead.as_deref_mut().filter(|_| is_blocked) {
-                    Some(ahead) => {
-                        ahead.push(&frame);
-                        destination.release(frame.content());
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Frame::Trailers(fields) = &frame {
+                        self.call = fields.get(GRPC_STATUS).map(|value| CallStatus::parse(value.as_bytes()));
                     }
-                    None => {
-                        self.owed = frame.content();
-                        self.hand = Some(frame);
+                    match self.ahead.as_deref_mut().filter(|_| is_blocked) {
+                        Some(ahead) => {
+                            ahead.push(&frame);
+                            destination.release(frame.content());
+                        }
+                        None => {
+                            self.owed = frame.content();
+                            self.hand = Some(frame);
+                        }
                     }
-                },
+                }
                 Poll::Ready(Some(Err(failure))) => return Err(Delivered::Broken(failure)),
                 // From here on `is_over` says the same.
                 Poll::Ready(None) => {}
@@ -355,3 +378,5 @@ pub(super) fn reason_of(delivered: Delivered) -> &'static str {
         Delivered::Deadline => "deadline",
     }
 }
+
+const GRPC_STATUS: &str = "grpc-status";

@@ -203,6 +203,7 @@ impl DestinationSide for Http2 {
             progress,
             failure: Some(failure),
             status: None,
+            call: None,
             retry_after: false,
             response_bytes_seen,
             client_gone: failure == FailureKind::ClientGone,

@@ -21,6 +21,7 @@ use super::side::ClientSide;
 use super::upload::{Fault, Upload};
 use crate::buffering::Share;
 use crate::client_address;
+use crate::leg::Origin;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
@@ -59,8 +60,8 @@ pub(super) struct Relay<'a, I: Io, R, C> {
     pub(super) destination: Option<Outgoing<I::Stream>>,
     /// The attempt that runs, or ran last.
     pub(super) attempt: Option<Attempt>,
-    /// Whether the attempt that runs (or ran last) went over a pooled connection.
-    pub(super) was_reused: bool,
+    /// Where the connection of the attempt that runs (or ran last) came from.
+    pub(super) origin: Origin,
     /// A response that is sent when nothing better comes.
     pub(super) held: Option<Held>,
     pub(super) fault: Option<Fault>,
@@ -161,7 +162,7 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
         upload,
         destination: None,
         attempt: None,
-        was_reused: false,
+        origin: Origin::Fresh,
         held: None,
         share: None,
         fault: is_too_large.then_some(Fault::TooLarge),
@@ -219,7 +220,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
         self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
         if let Some(report) = report {
-            self.record.attempt(self.local, &snapshot, &report, self.now, self.was_reused);
+            self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }
     }
 

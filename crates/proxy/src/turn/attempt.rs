@@ -11,6 +11,7 @@ use upstream::Resolve;
 use super::{Turn, place};
 use crate::await_head::ClientFault;
 use crate::await_head::{Awaited, Bounds, Wires, await_head};
+use crate::buffering;
 use crate::changes;
 use crate::client_address;
 use crate::leg::{self, Leg, NoLeg, Origin};
@@ -20,7 +21,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Runs one attempt up to its head or its failure.
     pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
         let snapshot = self.snapshot.clone();
-        self.was_reused = false;
+        self.origin = Origin::Fresh;
         self.attempt = Some(attempt);
         let Some((cluster, destination)) = place(&snapshot, &attempt) else {
             return self.failed(unsent(FailureKind::Cancelled));
@@ -34,7 +35,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 Err(NoLeg::ClientGone) => return Input::ClientGone,
                 Err(NoLeg::Deadline) => return Input::DeadlineReached,
             };
-            self.was_reused = leg.origin == Origin::Reused;
+            self.origin = leg.origin;
             if let Err(moved) = self.prepare(destination, cluster) {
                 return self.client_fault(fault_of(moved));
             }
@@ -119,6 +120,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             status: response.status(),
             retry_after: response.has_retry_after(),
             body_replayable: self.upload.replayable(),
+            content: buffering::content(&response),
         };
         self.leg = Some(leg);
         input
@@ -141,6 +143,7 @@ fn unsent(failure: FailureKind) -> AttemptEnd {
         progress: Progress::NotSent,
         failure: Some(failure),
         status: None,
+        call: None,
         retry_after: false,
         response_bytes_seen: false,
         client_gone: false,

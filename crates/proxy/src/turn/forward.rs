@@ -140,6 +140,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             progress: Progress::Forwarded,
             failure,
             status: Some(status),
+            call: None,
             retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
             response_bytes_seen: true,
             client_gone: delivered == Delivered::ClientGone,

@@ -257,6 +257,13 @@ impl WorkerMetrics {
         });
     }
 
+    /// What attempts at a destination came to, by [`OutcomeClass::code`].
+    pub(super) fn outcomes(&self, cluster: &ClusterId, destination: &DestinationId) -> [u64; OutcomeClass::ALL.len()] {
+        let counts = lock(&self.0);
+        let sums = counts.clusters.get(cluster).and_then(|counts| counts.attempts.get(destination));
+        sums.map(AttemptSums::read).unwrap_or_default()
+    }
+
     /// Hands each sum to `visit`.
     pub(super) fn visit(&self, mut visit: impl FnMut(Option<&ClusterId>, &ClusterCounts)) {
         let counts = lock(&self.0);
