@@ -15,3 +15,4 @@ pub mod patient;
 pub mod probed;
 pub mod process;
 pub mod secured;
+pub mod twin;

@@ -1,4 +1,4 @@
-//! The project's own tools: `cargo xtask tidy | test | bench | fuzz | setup`.
+//! The project's own tools: `cargo xtask tidy | test | bench | twins | fuzz | setup`.
 //!
 //! `test` is the one test command, for people and for CI alike: it installs what is missing, builds once, and runs every
 //! check and every test. See docs/testing.md and docs/performance.md.
@@ -12,6 +12,7 @@ mod run;
 mod setup;
 mod test;
 mod tidy;
+mod twins;
 
 use std::process::ExitCode;
 
@@ -38,8 +39,12 @@ fn dispatch() -> Result<ExitCode> {
         ("setup", []) => setup::setup(setup::Purpose::All),
         ("fuzz", options) => fuzz::fuzz(options),
         ("bench", options) => bench::bench(options),
+        ("twins", options) => twins::twins(options),
         (_, _) => {
-            bail!("usage: cargo xtask tidy | test | setup | fuzz [seconds] | bench [options, see docs/performance.md]")
+            bail!(
+                "usage: cargo xtask tidy | test | setup | fuzz [seconds] | bench [options, see docs/performance.md] | twins \
+                 [options, see docs/twins.md]"
+            )
         }
     }
 }

@@ -30,22 +30,47 @@ pub enum Draw {
     Proxy,
 }
 
+impl Draw {
+    /// Whether a proxy draws it, and neither the clients nor the world behind it.
+    fn is_of_proxies(self) -> bool {
+        match self {
+            Self::Entrance | Self::Pick | Self::Proxy => true,
+            Self::Gap
+            | Self::Thinning
+            | Self::Method
+            | Self::BadRequest
+            | Self::Service
+            | Self::Fault
+            | Self::Think => false,
+        }
+    }
+}
+
 /// All streams of one seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
     seed: u64,
+    /// Of the proxies' own draws.
+    turns: u64,
 }
 
 impl Chance {
     /// The streams of this seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed: mix(seed ^ 0x6c61_6262_6c61_6262) }
+        Self::with_turns(seed, 0)
+    }
+
+    /// The same requests and the same luck as with this seed alone, met by proxies whose own draws come out otherwise: for
+    /// each of `turns` in another way.
+    pub fn with_turns(seed: u64, turns: u64) -> Self {
+        Self { seed: mix(seed ^ 0x6c61_6262_6c61_6262), turns: if turns == 0 { 0 } else { mix(turns) } }
     }
 
     /// The stream of one purpose and up to two numbers.
     pub fn stream(self, draw: Draw, a: u64, b: u64) -> Random {
         let purpose = (draw as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Random::new(mix(mix(self.seed ^ purpose ^ a).wrapping_add(b.wrapping_mul(0xd6e8_feb8_6659_fd93))))
+        let seed = if draw.is_of_proxies() { self.seed ^ self.turns } else { self.seed };
+        Random::new(mix(mix(seed ^ purpose ^ a).wrapping_add(b.wrapping_mul(0xd6e8_feb8_6659_fd93))))
     }
 
     /// One number of it in [0, 1).
@@ -81,6 +106,17 @@ mod tests {
             chance.unit(Draw::Service, 3, 5),
         ] {
             assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn other_turns_change_what_proxies_draw_and_nothing_else() {
+        let (one, other) = (Chance::new(1), Chance::with_turns(1, 2));
+        for draw in [Draw::Gap, Draw::Method, Draw::Service, Draw::Fault, Draw::BadRequest] {
+            assert_eq!(one.unit(draw, 3, 4), other.unit(draw, 3, 4), "{draw:?}");
+        }
+        for draw in [Draw::Pick, Draw::Proxy, Draw::Entrance] {
+            assert_ne!(one.unit(draw, 3, 4), other.unit(draw, 3, 4), "{draw:?}");
         }
     }
 

@@ -70,6 +70,28 @@ pub struct Film {
     pub truths: Vec<Vec<(f64, f64)>>,
 }
 
+/// All that happened in a run, one by one, for a comparison with the same thing done for real.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Requests, in the order of their ends; what was on its way at the end of the run is not among them.
+    pub requests: Vec<Traced>,
+    /// Per destination: when a request came to it. An attempt whose connection was refused came to nobody.
+    pub arrivals: Vec<Vec<Timestamp>>,
+}
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+    /// How it ended.
+    pub fate: Fate,
+    /// It fails everywhere.
+    pub is_bad: bool,
+}
+
 /// Counts.
 #[derive(Debug)]
 pub struct Meter {
@@ -86,6 +108,7 @@ pub struct Meter {
     n: usize,
     film: Film,
     bins: Vec<Histogram>,
+    trace: Option<Trace>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,11 +169,34 @@ impl Meter {
             n,
             film,
             bins: vec![Histogram::default(); n_bins],
+            trace: None,
+        }
+    }
+
+    /// Keeps everything one by one, too.
+    pub fn keep_trace(&mut self) {
+        self.trace = Some(Trace { requests: Vec::new(), arrivals: vec![Vec::new(); self.n] });
+    }
+
+    /// What was kept.
+    pub fn take_trace(&mut self) -> Option<Trace> {
+        self.trace.take()
+    }
+
+    /// A request has come to a destination.
+    pub fn came(&mut self, now: Timestamp, destination: usize) {
+        if let Some(trace) = &mut self.trace
+            && let Some(arrivals) = trace.arrivals.get_mut(destination)
+        {
+            arrivals.push(now);
         }
     }
 
     /// A request that began at `began` is over, after `attempts`.
     pub fn ended(&mut self, began: Timestamp, took: Duration, fate: Fate, attempts: u32, is_bad: bool) {
+        if let Some(trace) = &mut self.trace {
+            trace.requests.push(Traced { at: began, took, fate, is_bad });
+        }
         let bin = (began.as_secs_f64() / self.film.bin) as usize;
         if let Some(sum) = self.film.attempts.get_mut(bin) {
             *sum += attempts;

@@ -125,9 +125,11 @@ impl Policy {
             available,
             has_checks,
         };
-        let outside = |name: &str, about: &str, mind, available| {
-            named(name, about, mind, "none", Passive::Outside, available, false)
+        let outside = |name: &str, about: &str, mind, compat, available| {
+            named(name, about, mind, compat, Passive::Outside, available, false)
         };
+        // Envoy and HAProxy repeat what their configuration lists, without a budget: as nginx does.
+        let freely = "nginx";
         vec![
             named("lazaret", "the native default set", Mind::Core, "none", Passive::Default, "HealthyOrPanic", true),
             named("active", "active checks alone", Mind::Core, "none", Passive::Off, "HealthyOrPanic", true),
@@ -148,27 +150,31 @@ impl Policy {
                 "envoy",
                 "model of Envoy's defaults (max_ejection_percent 10)",
                 Mind::Envoy(10),
+                freely,
                 "{name: PanicThreshold, percent: 50}",
             ),
             outside(
                 "envoy_consecutive_5",
                 "model of Envoy with max_ejection_percent 100",
                 Mind::Envoy(100),
+                freely,
                 "{name: PanicThreshold, percent: 50}",
             ),
             outside(
                 "haproxy",
                 "model of HAProxy's observe layer7, on-error fail-check",
                 Mind::Haproxy(OnError::FailCheck),
+                freely,
                 "HealthyAndUnknown",
             ),
             outside(
                 "haproxy_mark_down",
                 "model of HAProxy's observe layer7, on-error mark-down",
                 Mind::Haproxy(OnError::MarkDown),
+                freely,
                 "HealthyAndUnknown",
             ),
-            outside("eject", "oracle: takes out what is sick, at once", Mind::Eject, "HealthyOrPanic"),
+            outside("eject", "oracle: takes out what is sick, at once", Mind::Eject, "none", "HealthyOrPanic"),
             named("keep", "oracle: takes nobody out", Mind::Keep, "none", Passive::Off, "HealthyOrPanic", false),
         ]
     }
@@ -234,10 +240,27 @@ impl Policy {
     }
 
     fn text(&self, scenario: &Scenario) -> String {
-        let span = |span: Duration| config::timespan::format(span);
+        let total = scenario.total.map_or_else(String::new, |total| format!(", timeout: {}", span(total)));
+        // There are at most a thousand.
+        let address = |place: usize| format!("10.0.{}.{}:80", place / 250, place % 250 + 1);
+        format!(
+            "version: 1\n\
+             listeners: {{lab: {{address: \"127.0.0.1:1\"}}}}\n\
+             routes: {{lab: {{match: {{path: \"/{{**rest}}\"}}, cluster: {CLUSTER}{total}}}}}\n\
+             clusters:\n{}",
+            self.cluster(scenario, &address)
+        )
+    }
+
+    /// Its cluster in the native format, with the destinations of a scenario at these addresses (`host:port`, by place).
+    pub fn cluster(&self, scenario: &Scenario, address: &dyn Fn(usize) -> String) -> String {
         let active = match scenario.checks {
             Some(checks) if self.has_checks => {
-                format!("active: {{interval: {}, timeout: {}}}, ", span(checks.interval), span(checks.timeout))
+                format!(
+                    "active: {{interval: {}, timeout: {}, path: /health}}, ",
+                    span(checks.interval),
+                    span(checks.timeout)
+                )
             }
             Some(_) | None => String::new(),
         };
@@ -247,12 +270,8 @@ impl Policy {
             Passive::Block(block) => format!("{block}, "),
             Passive::Outside => format!("passive: {{policies: [{{name: {OUTSIDE}}}]}}, "),
         };
-        let total = scenario.total.map_or_else(String::new, |total| format!(", timeout: {}", span(total)));
         let mut text = format!(
-            "version: 1\n\
-             listeners: {{lab: {{address: \"127.0.0.1:1\"}}}}\n\
-             routes: {{lab: {{match: {{path: \"/{{**rest}}\"}}, cluster: {CLUSTER}{total}}}}}\n\
-             clusters:\n  {CLUSTER}:\n    compat: {}\n    load_balancing: PowerOfTwoChoices\n    \
+            "  {CLUSTER}:\n    compat: {}\n    load_balancing: PowerOfTwoChoices\n    \
              health_check: {{{active}{passive}available_destinations_policy: {}}}\n    \
              retry: {{attempts: {}}}\n    timeouts: {{connect: {}, idle: {}}}\n    destinations:\n",
             self.compat,
@@ -262,15 +281,19 @@ impl Policy {
             span(scenario.response),
         );
         for (place, server) in scenario.destinations.iter().enumerate() {
-            // There are at most a thousand.
-            let (high, low) = (place / 250, place % 250 + 1);
             text += &format!(
-                "      {}: {{address: \"http://10.0.{high}.{low}:80/\", weight: {}}}\n",
-                server.id, server.weight
+                "      {}: {{address: \"http://{}/\", weight: {}}}\n",
+                server.id,
+                address(place),
+                server.weight
             );
         }
         text
     }
+}
+
+fn span(span: Duration) -> String {
+    config::timespan::format(span)
 }
 
 /// The names of a list with commas between, apart from those within brackets.

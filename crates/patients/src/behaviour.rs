@@ -9,12 +9,14 @@ use crate::script::{parse_span, print_span};
 /// What a patient does with connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// `serve 5ms`: answers 200 after this time.
+    /// `serve 5ms`: answers 200 after this time; a patient that works does its work.
     Serve(Duration),
     /// `fail 503`: answers with this status at once.
     Fail(u16),
     /// `die`: the listener is closed and every connection reset, as if the process had been killed.
     Die,
+    /// `refuse`: the listener is closed; what runs is finished, then its connection is closed, and so are idle ones.
+    Refuse,
     /// `hang`: takes connections and requests and never answers them, also later.
     Hang,
     /// `pause`: like a stop-the-world collection. Nothing moves; once it is over, requests that waited are answered.
@@ -39,6 +41,7 @@ impl fmt::Display for Behaviour {
             Self::Serve(latency) => write!(f, "serve {}", print_span(*latency)),
             Self::Fail(status) => write!(f, "fail {status}"),
             Self::Die => f.write_str("die"),
+            Self::Refuse => f.write_str("refuse"),
             Self::Hang => f.write_str("hang"),
             Self::Pause => f.write_str("pause"),
             Self::SlowBody(each) => write!(f, "slow {}", print_span(*each)),
@@ -56,7 +59,7 @@ impl fmt::Display for UnknownBehaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?}: expected serve TIME, fail STATUS, die, hang, pause, slow TIME, cut or garbage, with a TIME like 5ms or 2s",
+            "{:?}: expected serve TIME, fail STATUS, die, refuse, hang, pause, slow TIME, cut or garbage, with a TIME like 5ms or 2s",
             self.0
         )
     }
@@ -79,6 +82,7 @@ impl FromStr for Behaviour {
                 Ok(_) | Err(_) => Err(unknown()),
             },
             ["die"] => Ok(Self::Die),
+            ["refuse"] => Ok(Self::Refuse),
             ["hang"] => Ok(Self::Hang),
             ["pause"] => Ok(Self::Pause),
             ["slow", each] => Ok(Self::SlowBody(span(each)?)),

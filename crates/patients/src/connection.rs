@@ -14,17 +14,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::behaviour::Behaviour;
-use crate::patient::{Counters, Switches};
+use crate::patient::{Counters, Inside, Switches};
+use crate::work::{End, Left, Places, Task};
 
 /// Serves until either end has had enough, or the patient dies.
-pub(crate) async fn serve(
-    stream: TcpStream,
-    name: Arc<str>,
-    switches: watch::Receiver<Switches>,
-    counters: Arc<Counters>,
-) {
+pub(crate) async fn serve(stream: TcpStream, inside: Inside) {
     let _ = stream.set_nodelay(true);
-    let mut connection = Connection { stream, name, switches: switches.clone(), counters, bytes: Vec::new() };
+    let Inside { name, switches, counters, places } = inside;
+    let mut connection = Connection { stream, name, switches: switches.clone(), counters, places, bytes: Vec::new() };
     tokio::select! {
         // An error here is a peer that went away.
         _ = connection.converse() => {}
@@ -44,6 +41,7 @@ struct Connection {
     name: Arc<str>,
     switches: watch::Receiver<Switches>,
     counters: Arc<Counters>,
+    places: Option<Arc<Places>>,
     /// Read and not yet used.
     bytes: Vec<u8>,
 }
@@ -53,6 +51,8 @@ struct Asked {
     what: Target,
     persistence: Persistence,
     content: Content,
+    /// Of one that works.
+    task: Option<Task>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Connection {
             counter.fetch_add(1, Ordering::Relaxed);
             let behaviour = self.settled(asked.what).await;
             self.respond(behaviour, &asked).await?;
-            if asked.persistence == Persistence::Close {
+            if asked.persistence == Persistence::Close || self.is_leaving() {
                 break;
             }
         }
@@ -97,14 +97,19 @@ impl Connection {
                     return Ok(None);
                 }
             }
-            if self.fill().await? == 0 {
+            let read = if self.bytes.is_empty() { self.fill_or_leave().await? } else { self.fill().await? };
+            if read == 0 {
                 return Ok(None);
             }
         }
         let request = head.view(&self.bytes);
         let what = if request.path() == "/health" { Target::Health } else { Target::Traffic };
         let content = if request.method_name() == "HEAD" { Content::HeadOnly } else { Content::Sent };
-        let asked = Asked { what, persistence: request.persistence(), content };
+        let task = match (&self.places, what) {
+            (Some(places), Target::Traffic) => Some((places.work.task)(request.path())),
+            (Some(_) | None, _) => None,
+        };
+        let asked = Asked { what, persistence: request.persistence(), content, task };
         let mut body = Body::of_request(request.framing());
         if request.expects_continue() {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
@@ -124,6 +129,19 @@ impl Connection {
         self.stream.read_buf(&mut self.bytes).await
     }
 
+    /// Between two requests a patient that leaves waits for no other one; one that has begun is read.
+    async fn fill_or_leave(&mut self) -> io::Result<usize> {
+        tokio::select! {
+            biased;
+            read = self.stream.read_buf(&mut self.bytes) => read,
+            _ = self.switches.wait_for(|switches| switches.traffic == Behaviour::Refuse) => Ok(0),
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.switches.borrow().traffic == Behaviour::Refuse
+    }
+
     /// The behaviour for this request, once the patient does not pause any more.
     async fn settled(&mut self, what: Target) -> Behaviour {
         let behaviour_of = |switches: &Switches| match what {
@@ -138,6 +156,8 @@ impl Connection {
 
     async fn respond(&mut self, behaviour: Behaviour, asked: &Asked) -> io::Result<()> {
         match behaviour {
+            Behaviour::Serve(_) | Behaviour::Refuse if asked.task.is_some() => self.work_off(asked).await,
+            Behaviour::Refuse => self.answer(200, asked).await,
             Behaviour::Serve(latency) => {
                 if latency > Duration::ZERO {
                     tokio::time::sleep(latency).await;
@@ -156,19 +176,40 @@ impl Connection {
                 }
                 Ok(())
             }
-            Behaviour::CutBody => {
-                let body = self.body();
-                let head = self.head(200, body.len() + 1000);
-                self.stream.write_all(format!("{head}{body}").as_bytes()).await?;
-                self.stream.set_zero_linger()?;
-                Err(io::Error::from(io::ErrorKind::ConnectionReset))
-            }
+            Behaviour::CutBody => self.cut().await,
             Behaviour::Garbage => {
                 self.stream.write_all(b"\x00\x01 this is no HTTP \xff\r\n\r\n").await?;
                 self.stream.shutdown().await?;
                 Err(io::Error::from(io::ErrorKind::InvalidData))
             }
         }
+    }
+
+    /// Does the request's part of the work.
+    async fn work_off(&mut self, asked: &Asked) -> io::Result<()> {
+        let (Some(places), Some(task)) = (self.places.clone(), asked.task) else { return Ok(()) };
+        match places.serve(task.takes, &mut self.switches).await {
+            Left::Full => self.answer(places.work.on_full, asked).await,
+            Left::Lost => self.ignore().await,
+            Left::Done => match task.end {
+                End::Answer(status) => self.answer(status, asked).await,
+                End::Reset => self.reset(),
+                End::Cut => self.cut().await,
+            },
+        }
+    }
+
+    async fn cut(&mut self) -> io::Result<()> {
+        let body = self.body();
+        let head = self.head(200, body.len() + 1000);
+        self.stream.write_all(format!("{head}{body}").as_bytes()).await?;
+        self.reset()
+    }
+
+    /// Ends the connection without a farewell.
+    fn reset(&self) -> io::Result<()> {
+        self.stream.set_zero_linger()?;
+        Err(io::Error::from(io::ErrorKind::ConnectionReset))
     }
 
     /// Reads until the peer gives up, so that a hang for hours keeps no dead sockets.
@@ -191,9 +232,9 @@ impl Connection {
     }
 
     fn head(&self, status: u16, length: usize) -> String {
-        let name = &self.name;
+        let (name, close) = (&self.name, if self.is_leaving() { "Connection: close\r\n" } else { "" });
         format!(
-            "HTTP/1.1 {status} \r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nX-Patient: {name}\r\n\r\n"
+            "HTTP/1.1 {status} \r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nX-Patient: {name}\r\n{close}\r\n"
         )
     }
 

@@ -3,7 +3,8 @@
 //! ```text
 //!   Patient ──watch──> run: bind, accept ──spawn──> one task per connection (connection.rs)
 //!                       ^  │                             │
-//!                       └──┴── Die: drop the listener    └── Die: reset
+//!                       └──┴── Die, Refuse: drop the        └── Die: reset; Refuse: finish and close
+//!                              listener
 //! ```
 
 use std::io;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use crate::behaviour::Behaviour;
 use crate::connection::serve;
 use crate::script::Script;
+use crate::work::{Places, Work};
 
 /// A running destination on 127.0.0.1 (or where it was told to be). It ends when dropped.
 ///
@@ -51,11 +53,21 @@ impl Patient {
 
     /// One at a given address.
     pub async fn start_at(name: &str, addr: SocketAddr) -> io::Result<Self> {
+        Self::open(name, addr, None).await
+    }
+
+    /// One on a free port that works.
+    pub async fn work(name: &str, work: Work) -> io::Result<Self> {
+        Self::open(name, SocketAddr::from(([127, 0, 0, 1], 0)), Some(Arc::new(Places::new(work)))).await
+    }
+
+    async fn open(name: &str, addr: SocketAddr, places: Option<Arc<Places>>) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let (switch, switches) = watch::channel(Switches::default());
         let (name, counters): (Arc<str>, _) = (Arc::from(name), Arc::new(Counters::default()));
-        let running = tokio::spawn(run(listener, addr, Arc::clone(&name), switches, Arc::clone(&counters)));
+        let inside = Inside { name: Arc::clone(&name), switches, counters: Arc::clone(&counters), places };
+        let running = tokio::spawn(run(listener, addr, inside));
         Ok(Self { name, addr, switch: Arc::new(switch), counters, running, playing: std::sync::Mutex::default() })
     }
 
@@ -159,21 +171,26 @@ fn set(switch: &watch::Sender<Switches>, name: &str, behaviour: Behaviour) {
     switch.send_modify(|switches| switches.traffic = behaviour);
 }
 
+/// What the listener and each connection of a patient have.
+#[derive(Clone)]
+pub(crate) struct Inside {
+    pub(crate) name: Arc<str>,
+    pub(crate) switches: watch::Receiver<Switches>,
+    pub(crate) counters: Arc<Counters>,
+    /// Of one that works.
+    pub(crate) places: Option<Arc<Places>>,
+}
+
 /// Listens while alive, and again once it comes back.
-async fn run(
-    listener: TcpListener,
-    addr: SocketAddr,
-    name: Arc<str>,
-    mut switches: watch::Receiver<Switches>,
-    counters: Arc<Counters>,
-) {
+async fn run(listener: TcpListener, addr: SocketAddr, inside: Inside) {
+    let mut switches = inside.switches.clone();
     let mut listener = Some(listener);
     loop {
-        let is_dead = switches.borrow_and_update().traffic == Behaviour::Die;
+        let is_dead = matches!(switches.borrow_and_update().traffic, Behaviour::Die | Behaviour::Refuse);
         if is_dead {
             listener = None;
         } else if listener.is_none() {
-            listener = bind_again(addr, &name).await;
+            listener = bind_again(addr, &inside.name).await;
         }
         let changed = match &listener {
             Some(listener) => tokio::select! {
@@ -181,8 +198,8 @@ async fn run(
                 accepted = listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => {
-                            counters.connections.fetch_add(1, Ordering::Relaxed);
-                            tokio::spawn(serve(stream, Arc::clone(&name), switches.clone(), Arc::clone(&counters)));
+                            inside.counters.connections.fetch_add(1, Ordering::Relaxed);
+                            tokio::spawn(serve(stream, inside.clone()));
                         }
                         // No descriptor is free; the next accept would fail as fast.
                         Err(_) => tokio::time::sleep(RETRY_AFTER).await,

@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn behaviours_read_back_what_they_print_and_refuse_the_rest() {
-        for text in ["serve 5ms", "fail 503", "die", "hang", "pause", "slow 100ms", "cut", "garbage"] {
+        for text in ["serve 5ms", "fail 503", "die", "refuse", "hang", "pause", "slow 100ms", "cut", "garbage"] {
             assert_eq!(text.parse::<Behaviour>().unwrap().to_string(), text);
         }
         for text in ["", "serve 5", "fail 99", "fail", "die now", "slow", "sleep"] {

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use patients::{Behaviour, Patient};
+use patients::{Behaviour, End as Finish, Patient, Task, Work};
 use testkit::client::{Client, End};
 use testkit::eventually;
 use testkit::message::Expect;
@@ -126,4 +127,100 @@ async fn a_script_changes_the_behaviour_at_its_times() {
         seen.push(patient.behaviour().to_string());
     }
     assert_eq!(seen, ["serve 5ms", "die", "fail 500"]);
+}
+
+#[tokio::test]
+async fn one_that_refuses_finishes_its_work_and_closes_what_is_idle() {
+    let task = Task { takes: SHORT, end: Finish::Answer(200) };
+    let work = Work { concurrency: 4, backlog: 0, on_full: 503, task: Arc::new(move |_| task) };
+    let patient = Patient::work("red", work).await.unwrap();
+    let addr = patient.addr();
+    let (mut idle, mut busy) = blocking(move || {
+        let (mut idle, mut busy) = (Client::connect(addr), Client::connect(addr));
+        assert_eq!(idle.get("/").status(), 200);
+        busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        (idle, busy)
+    })
+    .await;
+    while patient.counts().requests < 2 {
+        tokio::task::yield_now().await;
+    }
+    patient.set(Behaviour::Refuse);
+    let (response, ends) = blocking(move || (busy.response(), [busy.rest().1, idle.rest().1])).await;
+    assert_eq!((response.status(), response.value("connection").as_deref()), (200, Some("close")));
+    assert_eq!(ends, [End::Closed, End::Closed]);
+    blocking(move || eventually("it refuses", BOUND, || std::net::TcpStream::connect(addr).is_err().then_some(())))
+        .await;
+}
+
+#[tokio::test]
+async fn work_has_so_many_places_a_queue_and_an_end_for_each_request() {
+    let work = Work {
+        concurrency: 1,
+        backlog: 1,
+        on_full: 503,
+        task: Arc::new(|path| match path {
+            "/long" => Task { takes: Duration::from_secs(3600), end: Finish::Answer(200) },
+            "/reset" => Task { takes: Duration::ZERO, end: Finish::Reset },
+            "/cut" => Task { takes: Duration::ZERO, end: Finish::Cut },
+            _ => Task { takes: Duration::ZERO, end: Finish::Answer(404) },
+        }),
+    };
+    let patient = Patient::work("red", work).await.unwrap();
+    let addr = patient.addr();
+    let ask = move |path: &'static str| {
+        let mut client = Client::connect(addr);
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        client
+    };
+    let (status, reset, cut) = blocking(move || {
+        let status = ask("/x").response().status();
+        (status, ask("/reset").rest(), ask("/cut").try_response(Expect::Response))
+    })
+    .await;
+    assert_eq!((status, reset), (404, (Vec::new(), End::Reset)));
+    assert!(cut.0.status() == 200 && cut.1.is_err());
+
+    // One is served, one waits, one is too many; probes are never in the way.
+    let _served = blocking(move || ask("/long")).await;
+    while patient.counts().requests < 4 {
+        tokio::task::yield_now().await;
+    }
+    let mut waiting = blocking(move || ask("/x")).await;
+    while patient.counts().requests < 5 {
+        tokio::task::yield_now().await;
+    }
+    let (full, probe) = blocking(move || (ask("/x").response().status(), ask("/health").response().status())).await;
+    assert_eq!((full, probe), (503, 200));
+
+    // What hangs is lost for ever, also for those that wait.
+    patient.set(Behaviour::Hang);
+    assert_eq!(blocking(move || waiting.within(SHORT).rest()).await, (Vec::new(), End::Open));
+    patient.set(Behaviour::default());
+    assert_eq!(blocking(move || ask("/x").response().status()).await, 404, "its places are free again");
+}
+
+#[tokio::test]
+async fn a_pause_shifts_what_is_being_served_by_its_length() {
+    let task = Task { takes: SHORT, end: Finish::Answer(200) };
+    let work = Work { concurrency: 4, backlog: 0, on_full: 503, task: Arc::new(move |_| task) };
+    let patient = Patient::work("red", work).await.unwrap();
+    let addr = patient.addr();
+    let mut client = blocking(move || {
+        let mut client = Client::connect(addr);
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client
+    })
+    .await;
+    while patient.counts().requests < 1 {
+        tokio::task::yield_now().await;
+    }
+    patient.set(Behaviour::Pause);
+    let mut client = blocking(move || {
+        assert_eq!(client.within(SHORT * 3).rest(), (Vec::new(), End::Open));
+        client
+    })
+    .await;
+    patient.set(Behaviour::default());
+    assert_eq!(blocking(move || client.within(BOUND).response().status()).await, 200);
 }

@@ -35,7 +35,8 @@ pub(crate) fn findings(path: &Path, text: &str) -> Vec<String> {
 
 /// Whole files of test code, and crates that only tests and developers run.
 fn is_test_file(path: &Path) -> bool {
-    let is_development = ["crates/testkit", "tests", "xtask", "bench"].iter().any(|folder| path.starts_with(folder));
+    let is_development =
+        ["crates/testkit", "tests", "xtask", "bench", "twins"].iter().any(|folder| path.starts_with(folder));
     let is_in_tests = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
     is_development || is_in_tests || path.file_stem().is_some_and(|stem| stem == "tests")
 }

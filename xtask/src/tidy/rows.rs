@@ -80,7 +80,7 @@ impl Row {
             "lazaret" => Self::Lazaret,
             "lazaret-rhi" => Self::Rhi,
             "testkit" => Self::Testkit,
-            "end-to-end" | "bench" | "xtask" => Self::Development,
+            "end-to-end" | "bench" | "twins" | "xtask" => Self::Development,
             "files" | "io" | "upstream" | "proxy" | "monitor" | "source" | "control" | "rhi-agent" | "telemetry"
             | "patients" => Self::Shell,
             _ if CORES.contains(&name) => Self::Core,

@@ -9,6 +9,9 @@
 //! - Return: at the first sweep at which 30 s times the number of ejections (300 s at most) are over, with full traffic; at
 //!   once by a passed active check.
 //! - Active: two failed in a row take out, one passed brings back. Envoy has no defaults for these numbers.
+//! - Traffic follows at once, unless something changed less than `update_merge_window` (1 s) before: then all changes together
+//!   after one more of it (measured on 1.40: where checks pass and answers fail, a host that was ejected again within the
+//!   second goes on being used for it).
 //! - Cold start: in.
 
 use std::time::Duration;
@@ -16,7 +19,7 @@ use std::time::Duration;
 use model::outcome::{Outcome, OutcomeClass};
 use model::time::Timestamp;
 
-use super::{Model, ProbeResult};
+use super::{Model, ProbeResult, Then};
 use crate::scenario::Checks;
 
 /// The rules over all hosts.
@@ -26,6 +29,11 @@ pub struct Envoy {
     checks: Option<Checks>,
     hosts: Vec<Host>,
     sweep_at: Timestamp,
+    /// Per host: whether traffic leaves it out.
+    out: Vec<bool>,
+    /// When traffic last heard of changes, and when it hears of those that wait.
+    merged_at: Option<Timestamp>,
+    merge_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +56,29 @@ impl Envoy {
         let spread =
             |place: usize| checks.map(|checks| Timestamp::ZERO + checks.interval.mul_f64(place as f64 / n as f64));
         let hosts = (0..n).map(|place| Host { probe_at: spread(place), ..Host::default() });
-        Self { max_ejection_percent, checks, hosts: hosts.collect(), sweep_at: Timestamp::ZERO + INTERVAL }
+        Self {
+            max_ejection_percent,
+            checks,
+            hosts: hosts.collect(),
+            sweep_at: Timestamp::ZERO + INTERVAL,
+            out: vec![false; n],
+            merged_at: None,
+            merge_at: None,
+        }
+    }
+
+    /// Lets traffic hear of what has changed, now or together with what else changes soon.
+    fn follow(&mut self, now: Timestamp) {
+        let is_due = self.merge_at.is_some_and(|at| at <= now);
+        let is_new = self.hosts.iter().zip(&self.out).any(|(host, is_out)| host.is_out() != *is_out);
+        let is_apart = self.merged_at.is_none_or(|at| now.since(at) > MERGE_WINDOW);
+        if is_due || (is_new && is_apart) {
+            self.out = self.hosts.iter().map(Host::is_out).collect();
+            self.merged_at = Some(now);
+            self.merge_at = None;
+        } else if is_new && self.merge_at.is_none() {
+            self.merge_at = Some(now + MERGE_WINDOW);
+        }
     }
 
     fn eject(&mut self, now: Timestamp, destination: usize) {
@@ -94,6 +124,10 @@ impl Envoy {
 }
 
 impl Host {
+    fn is_out(&self) -> bool {
+        self.ejected_at.is_some() || self.is_failed_active
+    }
+
     fn come_back(&mut self) {
         self.ejected_at = None;
         self.consecutive_5xx = 0;
@@ -101,7 +135,7 @@ impl Host {
 }
 
 impl Model for Envoy {
-    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome) {
+    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome, _: Then) {
         let Some(host) = self.hosts.get_mut(destination) else { return };
         let is_failure = match outcome.class {
             // What we call Ok may be a 501 or 505.
@@ -122,8 +156,10 @@ impl Model for Envoy {
             return;
         }
         host.consecutive_5xx += 1;
-        if host.consecutive_5xx == CONSECUTIVE {
+        if host.consecutive_5xx == CONSECUTIVE && host.ejected_at.is_none() {
+            host.consecutive_5xx = 0;
             self.eject(now, destination);
+            self.follow(now);
         }
     }
 
@@ -144,11 +180,12 @@ impl Model for Envoy {
                 host.is_failed_active |= host.failed_probes >= UNHEALTHY;
             }
         }
+        self.follow(now);
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
         let probes = self.hosts.iter().filter(|host| !host.is_probing).filter_map(|host| host.probe_at);
-        Some(probes.fold(self.sweep_at, Timestamp::min))
+        Some(probes.chain(self.merge_at).fold(self.sweep_at, Timestamp::min))
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
@@ -163,6 +200,7 @@ impl Model for Envoy {
                 host.probe_at = Some(Timestamp::ZERO);
             }
         }
+        self.follow(now);
     }
 
     fn poll_probe(&mut self) -> Option<usize> {
@@ -172,11 +210,12 @@ impl Model for Envoy {
     }
 
     fn is_out(&self, destination: usize) -> bool {
-        self.hosts.get(destination).is_some_and(|host| host.ejected_at.is_some() || host.is_failed_active)
+        self.out.get(destination).is_some_and(|is_out| *is_out)
     }
 }
 
 const INTERVAL: Duration = Duration::from_secs(10);
+const MERGE_WINDOW: Duration = Duration::from_secs(1);
 const CONSECUTIVE: u32 = 5;
 const BASE: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(300);
@@ -194,14 +233,14 @@ mod tests {
     fn five_in_a_row_eject_for_thirty_seconds_and_the_next_sweep() {
         let mut envoy = Envoy::new(3, 100, None);
         for n in 0..4 {
-            envoy.on_outcome(Timestamp::from_secs(n), 0, &end(503));
+            envoy.on_outcome(Timestamp::from_secs(n), 0, &end(503), Then::Answered);
         }
-        envoy.on_outcome(Timestamp::from_secs(4), 0, &ok());
+        envoy.on_outcome(Timestamp::from_secs(4), 0, &ok(), Then::Answered);
         for n in 5..9 {
-            envoy.on_outcome(Timestamp::from_secs(n), 0, &end(503));
+            envoy.on_outcome(Timestamp::from_secs(n), 0, &end(503), Then::Answered);
             assert!(!envoy.is_out(0));
         }
-        envoy.on_outcome(Timestamp::from_secs(9), 0, &end(503));
+        envoy.on_outcome(Timestamp::from_secs(9), 0, &end(503), Then::Answered);
         assert!(envoy.is_out(0) && !envoy.is_out(1));
         envoy.on_timeout(Timestamp::from_secs(30));
         assert!(envoy.is_out(0), "thirty seconds are over at 39");
@@ -210,11 +249,33 @@ mod tests {
     }
 
     #[test]
+    fn traffic_hears_at_once_of_one_change_and_a_second_later_of_those_that_follow_soon() {
+        let checks = Checks { interval: Duration::from_secs(5), timeout: Duration::from_secs(2) };
+        let mut envoy = Envoy::new(2, 100, Some(checks));
+        let five = |envoy: &mut Envoy, millis| {
+            let at = Timestamp::from_millis(millis);
+            (0..5).for_each(|_| envoy.on_outcome(at, 0, &end(503), Then::Again));
+        };
+        five(&mut envoy, 1000);
+        assert!(envoy.is_out(0));
+        envoy.on_probe(Timestamp::from_millis(1500), 0, ProbeResult::Passed);
+        assert!(envoy.is_out(0), "half a second after the first change");
+        five(&mut envoy, 1600);
+        envoy.on_timeout(Timestamp::from_millis(2500));
+        assert!(envoy.is_out(0), "ejected again in between");
+        envoy.on_probe(Timestamp::from_millis(3600), 0, ProbeResult::Passed);
+        assert!(!envoy.is_out(0));
+        five(&mut envoy, 3700);
+        assert!(!envoy.is_out(0));
+        envoy.on_timeout(Timestamp::from_millis(4700));
+        assert!(envoy.is_out(0));
+    }
+
+    #[test]
     fn by_default_none_of_fewer_than_ten_is_ever_ejected() {
         for (n, is_out) in [(9, false), (10, true)] {
             let mut envoy = Envoy::new(n, 10, None);
-            (0..50).for_each(|at| envoy.on_outcome(Timestamp::from_secs(at), 0, &end(500)));
-            // The counter has to be exactly five, so it may be missed and never come again.
+            (0..50).for_each(|at| envoy.on_outcome(Timestamp::from_secs(at), 0, &end(500), Then::Answered));
             assert_eq!(envoy.is_out(0), is_out, "{n}");
         }
     }
@@ -223,11 +284,11 @@ mod tests {
     fn a_passed_check_ends_an_ejection_and_two_failed_ones_take_out() {
         let checks = Checks { interval: Duration::from_secs(5), timeout: Duration::from_secs(2) };
         let mut envoy = Envoy::new(2, 100, Some(checks));
-        (0..5).for_each(|_| envoy.on_outcome(Timestamp::from_secs(1), 0, &end(500)));
+        (0..5).for_each(|_| envoy.on_outcome(Timestamp::from_secs(1), 0, &end(500), Then::Answered));
         assert!(envoy.is_out(0));
         envoy.on_timeout(Timestamp::from_secs(2));
         assert_eq!((envoy.poll_probe(), envoy.poll_probe()), (Some(0), None));
-        envoy.on_probe(Timestamp::from_secs(2), 0, ProbeResult::Passed);
+        envoy.on_probe(Timestamp::from_millis(2001), 0, ProbeResult::Passed);
         assert!(!envoy.is_out(0));
         envoy.on_probe(Timestamp::from_secs(7), 1, ProbeResult::Failed);
         assert!(!envoy.is_out(1));

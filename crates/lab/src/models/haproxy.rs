@@ -1,7 +1,8 @@
 //! HAProxy's `check` with `observe layer7` (configuration manual 2.6: observe, on-error, error-limit, fall, rise).
 //!
 //! - Signal: each response (100 to 499, 501 and 505 are good, other 5xx bad), each failure before a response, each broken
-//!   body; and its own checks. Without checks there is no `observe`.
+//!   body; and its own checks. What `retry-on` repeats is not observed, connections that fail apart: where statuses are
+//!   repeated, a server that answers 503 to all GETs is not noticed. Without checks there is no `observe`.
 //! - Trip: `error-limit` (10) bad ones in a row, which any good one and any passed check ends: then `on-error`, by
 //!   default one failed check more, or with `mark-down` down at once. A next check comes after `fastinter`, which is
 //!   `inter` unless it is set.
@@ -13,7 +14,7 @@
 use model::outcome::{Outcome, OutcomeClass};
 use model::time::Timestamp;
 
-use super::{Model, ProbeResult};
+use super::{Model, ProbeResult, Then};
 use crate::scenario::Checks;
 
 /// The rules over all servers.
@@ -77,7 +78,7 @@ impl Server {
 }
 
 impl Model for Haproxy {
-    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome) {
+    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome, then: Then) {
         let Some(checks) = self.checks else { return };
         let Some(server) = self.servers.get_mut(destination) else { return };
         let is_bad = match outcome.class {
@@ -86,6 +87,10 @@ impl Model for Haproxy {
             OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => true,
             OutcomeClass::Neutral => return,
         };
+        // Measured on 2.6: a response that a retry takes back was never observed, a connection that failed was.
+        if then == Then::Again && outcome.class != OutcomeClass::ConnFail {
+            return;
+        }
         if !is_bad {
             server.errors = 0;
             return;
@@ -178,16 +183,16 @@ mod tests {
     fn ten_errors_in_a_row_count_as_one_failed_check_or_mark_down() {
         let now = Timestamp::from_secs(1);
         let mut soft = checked(OnError::FailCheck);
-        (0..29).for_each(|_| soft.on_outcome(now, 0, &end(500)));
+        (0..29).for_each(|_| soft.on_outcome(now, 0, &end(500), Then::Answered));
         assert!(!soft.is_out(0));
-        soft.on_outcome(now, 0, &end(500));
+        soft.on_outcome(now, 0, &end(500), Then::Answered);
         assert!(soft.is_out(0));
         let mut hard = checked(OnError::MarkDown);
-        (0..9).for_each(|_| hard.on_outcome(now, 0, &end(500)));
-        hard.on_outcome(now, 0, &ok());
-        (0..9).for_each(|_| hard.on_outcome(now, 0, &end(500)));
+        (0..9).for_each(|_| hard.on_outcome(now, 0, &end(500), Then::Answered));
+        hard.on_outcome(now, 0, &ok(), Then::Answered);
+        (0..9).for_each(|_| hard.on_outcome(now, 0, &end(500), Then::Answered));
         assert!(!hard.is_out(0), "never ten in a row");
-        hard.on_outcome(now, 0, &end(500));
+        hard.on_outcome(now, 0, &end(500), Then::Answered);
         assert!(hard.is_out(0));
     }
 }

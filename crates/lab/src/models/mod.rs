@@ -13,8 +13,8 @@ use model::time::Timestamp;
 
 /// A model of another product's rule.
 pub trait Model {
-    /// An attempt at a destination ended.
-    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome);
+    /// An attempt at a destination ended, and its request goes on elsewhere or does not.
+    fn on_outcome(&mut self, now: Timestamp, destination: usize, outcome: &Outcome, then: Then);
 
     /// A probe of its own ended.
     fn on_probe(&mut self, now: Timestamp, destination: usize, end: ProbeResult);
@@ -30,6 +30,15 @@ pub trait Model {
 
     /// Whether a destination gets no requests.
     fn is_out(&self, destination: usize) -> bool;
+}
+
+/// What becomes of a request after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Another attempt.
+    Again,
+    /// Its client has the answer.
+    Answered,
 }
 
 /// What a probe came to.

@@ -20,6 +20,7 @@ use super::source::Request;
 use super::world::{IN_ALL, PATIENCE, TO_CONNECT, TO_RESPONSE, World};
 use crate::chance::Draw;
 use crate::meter::Fate;
+use crate::models::Then;
 use crate::scenario::OnFull;
 
 impl World<'_> {
@@ -238,7 +239,11 @@ impl World<'_> {
         let mut luck = self.chance.stream(Draw::Fault, flight.request.number, stream);
         let service = self.chance.unit(Draw::Service, flight.request.number, stream);
         let job = Job::new(Who::Attempt { flight: place, serial }, service, luck.unit(), flight.bad);
-        match destination.arrive(self.scenario, now, proxy, !is_reused, job) {
+        let arrival = destination.arrive(self.scenario, now, proxy, !is_reused, job);
+        if !matches!(arrival, Arrival::Refused | Arrival::NoWay | Arrival::Full(OnFull::Refuse)) {
+            self.meter.came(now, index);
+        }
+        match arrival {
             Arrival::Refused => return Met::Failed(Progress::NotSent, FailureKind::Refused),
             Arrival::Full(OnFull::Refuse) => return Met::Failed(Progress::NotSent, FailureKind::Refused),
             Arrival::Full(OnFull::Status { status, retry_after }) => {
@@ -288,7 +293,9 @@ impl World<'_> {
             }
         }
         if let Some(model) = &mut one.model {
-            model.on_outcome(now, index, &report.outcome);
+            let is_repeated = matches!(step, Step::Connect(_) | Step::HoldThenConnect(_) | Step::Gather);
+            let then = if is_repeated { Then::Again } else { Then::Answered };
+            model.on_outcome(now, index, &report.outcome, then);
             self.after_model(proxy);
         }
         self.wake(proxy);

@@ -14,7 +14,7 @@ use super::proxy::Proxy;
 use super::queue::Queue;
 use super::source::Source;
 use crate::chance::{Chance, Draw};
-use crate::meter::{Figures, Film, Meter};
+use crate::meter::{Figures, Film, Meter, Trace};
 use crate::policy::{Policy, PolicyError};
 use crate::scenario::{FaultKind, Scenario, Truth};
 
@@ -43,9 +43,8 @@ pub(super) const PATIENCE: usize = 3;
 
 impl<'a> World<'a> {
     /// Everything well, nothing asked yet.
-    pub fn new(scenario: &'a Scenario, policy: &Policy, seed: u64) -> Result<Self, PolicyError> {
+    pub fn new(scenario: &'a Scenario, policy: &Policy, chance: Chance) -> Result<Self, PolicyError> {
         let config: Arc<Config> = Arc::new(policy.config(scenario)?);
-        let chance = Chance::new(seed);
         let proxies: Option<Vec<Proxy>> = (0..scenario.proxies.count)
             .map(|proxy| {
                 let seed = chance.stream(Draw::Proxy, u64::from(proxy), 0).bits();
@@ -72,6 +71,18 @@ impl<'a> World<'a> {
 
     /// Runs to the end of the scenario. What is on its way then is not counted.
     pub fn run(mut self) -> (Figures, Film) {
+        self.play();
+        self.meter.figures()
+    }
+
+    /// As [`Self::run`], and keeps everything one by one.
+    pub fn trace(mut self) -> Trace {
+        self.meter.keep_trace();
+        self.play();
+        self.meter.take_trace().unwrap_or_default()
+    }
+
+    fn play(&mut self) {
         let end = Timestamp::ZERO + self.scenario.duration;
         loop {
             let due = self.queue.next_at();
@@ -97,7 +108,6 @@ impl<'a> World<'a> {
                 }
             }
         }
-        self.meter.figures()
     }
 
     fn plan_all(&mut self) {

@@ -99,6 +99,7 @@ fn words(behaviour: Behaviour) -> String {
     match behaviour {
         Behaviour::Serve(_) => "serves".to_owned(),
         Behaviour::Die => "is dead".to_owned(),
+        Behaviour::Refuse => "refuses connections".to_owned(),
         Behaviour::Hang => "hangs".to_owned(),
         Behaviour::Fail(status) => format!("answers {status}"),
         Behaviour::Pause => "pauses".to_owned(),

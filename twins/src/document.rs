@@ -1,0 +1,47 @@
+//! The figures as a part of a page of the docs, and the drawing beside it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::report::{Row, table};
+use crate::scatter::scatter;
+
+/// What came of one script.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Its file without the ending.
+    pub script: String,
+    /// Its title.
+    pub title: String,
+    /// One per contestant.
+    pub rows: Vec<Row>,
+}
+
+/// Puts the figures between the page's marks, and the drawing into the file of the same name that ends in `.svg`.
+pub fn write(path: &Path, chapters: &[Chapter]) -> Result<()> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| name.to_string())?;
+    let (before, rest) = text.split_once(BEGIN).with_context(|| format!("{name}: {BEGIN} is missing"))?;
+    let (_, after) = rest.split_once(END).with_context(|| format!("{name}: {END} is missing"))?;
+    std::fs::write(path, format!("{before}{BEGIN}\n{}{END}{after}", figures(chapters)))
+        .with_context(|| name.to_string())?;
+    let rows: Vec<Row> = chapters.iter().flat_map(|chapter| chapter.rows.iter().cloned()).collect();
+    let drawing = path.with_extension("svg");
+    std::fs::write(&drawing, scatter(&rows)).with_context(|| drawing.display().to_string())
+}
+
+fn figures(chapters: &[Chapter]) -> String {
+    let promises = || chapters.iter().flat_map(|chapter| &chapter.rows).flat_map(|row| &row.promises);
+    let kept = promises().filter(|promise| promise.is_kept()).count();
+    let mut text = format!("{kept} of {} promises were kept.\n", promises().count());
+    for chapter in chapters {
+        // Writing into a String does not fail.
+        let _ = write!(text, "\n### {}: {}\n\n{}", chapter.script, chapter.title, table(&chapter.rows));
+    }
+    text
+}
+
+const BEGIN: &str = "<!-- twins:begin -->";
+const END: &str = "<!-- twins:end -->";

@@ -1,0 +1,134 @@
+//! `twins [SCENARIO.yaml...]`: runs the scripts for real and in the lab and says whether the lab predicted what came.
+//!
+//! Exit code 1: a promise was broken. docs/twins.md has the method and the figures.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use lab::chance::Chance;
+use lab::scenario::Scenario;
+use twins::contestant::Contestant;
+use twins::document::{self, Chapter};
+use twins::predicted::predicted;
+use twins::promise::promises;
+use twins::report::{Row, table};
+use twins::seen::Seen;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<bool> {
+    let Some(options) = Options::parse(std::env::args().skip(1))? else {
+        println!("{USAGE}");
+        return Ok(true);
+    };
+    let contestants = Contestant::named(&options.only)?;
+    // Configurations and logs; always the same place, so that nothing piles up.
+    let folder = std::env::temp_dir().join("lazaret-twins");
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let mut all = Vec::new();
+    for path in &options.scripts()? {
+        let scenario = twins::read(path)?;
+        let script = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let seen = if options.is_dry {
+            vec![Seen::default(); contestants.len()]
+        } else {
+            twins::real::run(&scenario, &contestants, SEED, &folder).with_context(|| script.clone())?
+        };
+        let mut rows = Vec::new();
+        for (contestant, seen) in contestants.iter().zip(&seen) {
+            let predicted = predicted(&scenario, &contestant.policy, SEED, RUNS)?;
+            let measured = if options.is_dry { predicted.clone() } else { seen.figures(&scenario) };
+            if options.has_lanes {
+                lanes(&scenario, contestant, seen)?;
+            }
+            let promises = promises(&predicted, &measured);
+            rows.push(Row { script: script.clone(), contestant: contestant.name, predicted, measured, promises });
+        }
+        println!("### {script}: {}\n\n{}", scenario.title, table(&rows));
+        all.push(Chapter { script, title: scenario.title.clone(), rows });
+    }
+    let broken: Vec<String> = all.iter().flat_map(|chapter| chapter.rows.iter().flat_map(Row::broken)).collect();
+    for line in &broken {
+        println!("broken: {line}");
+    }
+    if let Some(path) = &options.document {
+        document::write(path, &all)?;
+    }
+    Ok(broken.is_empty())
+}
+
+/// Requests in each second at each destination that a fault befalls: one run of the lab, and what was measured.
+fn lanes(scenario: &Scenario, contestant: &Contestant, seen: &Seen) -> Result<()> {
+    let trace = lab::trace(scenario, &contestant.policy, Chance::with_turns(SEED, 1))?;
+    let lab = Seen::from(trace);
+    let mut sick: Vec<usize> = scenario.faults.iter().flat_map(|fault| fault.on.iter().copied()).collect();
+    sick.sort_unstable();
+    sick.dedup();
+    for place in sick {
+        for (world, seen) in [("lab", &lab), ("real", seen)] {
+            let lane: Vec<String> = seen.lane(place, scenario).iter().map(u32::to_string).collect();
+            println!("{} {place} {world}: {}", contestant.name, lane.join(" "));
+        }
+    }
+    Ok(())
+}
+
+struct Options {
+    named: Vec<PathBuf>,
+    document: Option<PathBuf>,
+    only: Vec<String>,
+    is_dry: bool,
+    has_lanes: bool,
+}
+
+impl Options {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut options = Self { named: Vec::new(), document: None, only: Vec::new(), is_dry: false, has_lanes: false };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--only" => {
+                    let names = words.next().context("--only: names of contestants with commas")?;
+                    options.only = names.split(',').map(str::to_owned).collect();
+                }
+                "--document" => options.document = Some(words.next().context("--document: a page")?.into()),
+                "--lanes" => options.has_lanes = true,
+                "--lab-only" => options.is_dry = true,
+                _ if word.starts_with('-') => bail!("{word} is unknown\n{USAGE}"),
+                _ => options.named.push(PathBuf::from(word)),
+            }
+        }
+        Ok(Some(options))
+    }
+
+    /// Those that were named, or all of them.
+    fn scripts(&self) -> Result<Vec<PathBuf>> {
+        if !self.named.is_empty() {
+            return Ok(self.named.clone());
+        }
+        let entries = std::fs::read_dir(SCRIPTS).context(SCRIPTS)?;
+        let mut all = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        all.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+        all.sort();
+        ensure!(!all.is_empty(), "{SCRIPTS} is empty");
+        Ok(all)
+    }
+}
+
+const USAGE: &str =
+    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--lab-only] [--lanes]
+without scenarios: all of scenarios/twins";
+const SCRIPTS: &str = "scenarios/twins";
+const SEED: u64 = 1;
+const RUNS: u64 = 20;

@@ -1,0 +1,50 @@
+//! One script for real: every contestant with destinations, a proxy and clients of its own, all at the same time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use lab::chance::Chance;
+use lab::scenario::Scenario;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::clients;
+use crate::contestant::Contestant;
+use crate::destinations::{self, Destinations};
+use crate::peer::Peer;
+use crate::seen::Seen;
+
+/// Runs it and tells what was seen of each, in the order of the contestants. Takes the scenario's time.
+pub fn run(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder: &Path) -> Result<Vec<Seen>> {
+    destinations::check(scenario)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(all(scenario, contestants, seed, folder))
+}
+
+async fn all(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder: &Path) -> Result<Vec<Seen>> {
+    let chance = Chance::new(seed);
+    let began = Instant::now() + START;
+    let mut tasks = JoinSet::new();
+    for (place, contestant) in contestants.iter().enumerate() {
+        let destinations = Destinations::start(scenario, chance, began).await?;
+        let peer = Peer::start(contestant, scenario, &destinations.addresses(), folder)?;
+        let scenario = scenario.clone();
+        tasks.spawn(async move {
+            let addr = peer.addr;
+            let (requests, ()) = tokio::join!(clients::ask(&scenario, chance, addr, began), destinations.suffer());
+            drop(peer);
+            (place, Seen { requests, arrivals: destinations.arrivals() })
+        });
+    }
+    anyhow::ensure!(Instant::now() < began, "the proxies took longer to start than {START:?}");
+    let mut seen = Vec::new();
+    while let Some(one) = tasks.join_next().await {
+        seen.push(one.context("a twin ended early")?);
+    }
+    seen.sort_by_key(|(place, _)| *place);
+    Ok(seen.into_iter().map(|(_, seen)| seen).collect())
+}
+
+/// Until all proxies listen and have made their first probes.
+const START: Duration = Duration::from_secs(4);

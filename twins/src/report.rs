@@ -1,0 +1,76 @@
+//! Text of the comparison: a table per script for people, and the page of the docs.
+
+use std::fmt::Write as _;
+
+use crate::promise::{Of, Promise};
+use crate::seen::Figures;
+
+/// One contestant in one script.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The script's file without its ending.
+    pub script: String,
+    /// Who.
+    pub contestant: &'static str,
+    /// By the lab.
+    pub predicted: Figures,
+    /// For real.
+    pub measured: Figures,
+    /// What was promised of it.
+    pub promises: Vec<Promise>,
+}
+
+impl Row {
+    /// The broken ones, a line each.
+    pub fn broken(&self) -> Vec<String> {
+        let broken = self.promises.iter().filter(|promise| !promise.is_kept());
+        broken
+            .map(|promise| {
+                format!(
+                    "{} {}: {} of {}: predicted {}, measured {}",
+                    self.script,
+                    self.contestant,
+                    promise.of.as_str(),
+                    promise.destination.as_deref().unwrap_or("all"),
+                    number(promise.of, promise.predicted),
+                    number(promise.of, promise.measured)
+                )
+            })
+            .collect()
+    }
+}
+
+/// A table of one script, predicted and measured beside each other; a broken promise has an exclamation mark.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::from("| who | requests |");
+    for of in Of::ALL {
+        // Writing into a String does not fail.
+        let _ = write!(text, " {} |", of.as_str());
+    }
+    text.push_str(" met by the sick |\n|---|---|---|---|---|---|---|\n");
+    for row in rows {
+        let _ = write!(text, "| {} | {:.0} |", row.contestant, row.measured.requests);
+        for of in Of::ALL {
+            let cells: Vec<String> = row.promises.iter().filter(|promise| promise.of == of).map(cell).collect();
+            let _ = write!(text, " {} |", if cells.is_empty() { "-".to_owned() } else { cells.join(", ") });
+        }
+        let met: Vec<String> = (row.predicted.absences.iter().zip(&row.measured.absences))
+            .map(|(one, other)| format!("{:.0} / {:.0}", one.met, other.met))
+            .collect();
+        let _ = writeln!(text, " {} |", met.join(", "));
+    }
+    text
+}
+
+fn cell(promise: &Promise) -> String {
+    let (predicted, measured) = (number(promise.of, promise.predicted), number(promise.of, promise.measured));
+    format!("{predicted} / {measured}{}", if promise.is_kept() { "" } else { " !" })
+}
+
+fn number(of: Of, value: Option<f64>) -> String {
+    match (of, value) {
+        (_, None) => "never".to_owned(),
+        (Of::Out | Of::Back, Some(value)) => format!("{value:.1}"),
+        (Of::Failures | Of::P99, Some(value)) => format!("{value:.0}"),
+    }
+}
