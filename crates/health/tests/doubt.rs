@@ -376,6 +376,22 @@ fn a_server_that_hangs_while_others_move_gets_nothing_until_it_moves() {
 }
 
 #[test]
+fn clients_that_all_gave_up_do_not_bring_back_the_one_that_hangs() {
+    let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
+    let mut tell = |second: f64, waiting| {
+        world.run_until(second);
+        let pulses = vec![pulse(&mut world, "a", waiting, 0.4), pulse(&mut world, "b", 2, second)];
+        world.input(Input::PulsesTaken { pulses });
+        share(&mut world, "a")
+    };
+    assert_eq!(tell(1.5, 5), 0.0);
+    assert_eq!(tell(1.6, 0), 0.0);
+    assert_eq!(tell(11.4, 0), 0.0);
+    // Then some are let through again, to see.
+    assert_eq!(tell(11.6, 0), 1.0);
+}
+
+#[test]
 fn silence_is_no_stall_where_nobody_moves_or_few_wait_or_answers_always_take_long() {
     let cases: [(u32, f64, Option<f64>); 3] = [(5, 0.3, None), (4, 1.4, None), (5, 1.4, Some(0.5))];
     for (waiting, other_moved, p99) in cases {

@@ -66,6 +66,15 @@ pub const DESTINATION_HEALTH: Name = name("lazaret_destination_health", "Health 
 /// Gauge, 0 or 1. Labels: cluster, destination.
 pub const DESTINATION_AVAILABLE: Name =
     name("lazaret_destination_available", "Whether traffic may use the destination");
+/// Gauge, 0 to 1. Labels: cluster, destination.
+pub const DESTINATION_SHARE: Name =
+    name("lazaret_destination_share", "Part of its weight that the destination gets while it is suspect or comes back");
+/// Gauge, 1 while it holds. Labels: cluster, destination, because (`cap`, `guard`, `panic`).
+pub const DESTINATION_KEPT: Name =
+    name("lazaret_destination_kept", "Destinations that traffic uses although they are judged unhealthy");
+/// Gauge, 1 while it holds. Labels: cluster, destination, policy.
+pub const WOULD_EJECT: Name =
+    name("lazaret_would_eject", "Destinations that a policy which is not enforced would have out");
 /// Gauge. Labels: cluster, destination.
 pub const DESTINATION_IN_FLIGHT: Name = name("lazaret_destination_in_flight", "Requests in flight at the destination");
 /// Gauge. Labels: cluster.
@@ -138,6 +147,9 @@ pub const ALL: &[Name] = &[
     TRANSITIONS,
     DESTINATION_HEALTH,
     DESTINATION_AVAILABLE,
+    DESTINATION_SHARE,
+    DESTINATION_KEPT,
+    WOULD_EJECT,
     DESTINATION_IN_FLIGHT,
     CLUSTER_AVAILABLE,
     CLUSTER_PANIC,

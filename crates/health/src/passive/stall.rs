@@ -64,13 +64,16 @@ impl PassivePolicy for Stall {
         let typical = Duration::try_from_secs_f64(typical).unwrap_or(Duration::MAX);
         let patience = self.options.at_least.max(typical);
         let silent_since = pulse.moved_at.max(pulse.waiting_since);
-        if now.since(silent_since) < patience {
-            self.suspect_since = None;
-        } else if self.suspect_since.is_none()
-            && pulse.waiting >= self.options.minimum
-            && around.moved_at > silent_since
-        {
-            self.suspect_since = Some(now);
+        match self.suspect_since {
+            // Clients that give up end their wait, and not the silence.
+            Some(since) if pulse.moved_at < since => {}
+            Some(_) => self.suspect_since = None,
+            None => {
+                let is_silent = now.since(silent_since) >= patience;
+                if is_silent && pulse.waiting >= self.options.minimum && around.moved_at > silent_since {
+                    self.suspect_since = Some(now);
+                }
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::available::Because;
 use model::health::{CheckKind, Health};
 use model::id::{ClusterId, DestinationId, Slot};
 use model::outcome::OutcomeClass;
@@ -176,6 +177,15 @@ fn health(view: &ScrapeView<'_>, page: &mut Page) {
         for destination in &cluster.destinations {
             let labels = || destination_labels(&cluster.id, &destination.id);
             page.add(names::DESTINATION_AVAILABLE, Kind::Gauge, labels(), flag(destination.is_available));
+            page.add(names::DESTINATION_SHARE, Kind::Gauge, labels(), destination.share.get());
+            if let because @ (Because::Cap | Because::Guard | Because::Panic) = destination.because {
+                let labels = [labels(), vec![("because", because.as_str().to_owned())]].concat();
+                page.add(names::DESTINATION_KEPT, Kind::Gauge, labels, 1.0);
+            }
+            for policy in &destination.would_eject {
+                let labels = [labels(), vec![("policy", policy.to_string())]].concat();
+                page.add(names::WOULD_EJECT, Kind::Gauge, labels, 1.0);
+            }
             let in_flight = (view.in_flight)(destination.slot);
             page.add(names::DESTINATION_IN_FLIGHT, Kind::Gauge, labels(), f64::from(in_flight));
             let values =

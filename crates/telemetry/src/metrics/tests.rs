@@ -184,3 +184,19 @@ fn open_metrics_is_sent_when_asked_for() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     has(&text, "lazaret_draining 1");
 }
+
+#[test]
+fn what_is_kept_or_held_back_and_what_shadows_would_do_is_told() {
+    let metrics = Metrics::new();
+    let mut view = view(&["a", "b"]);
+    let cluster = Arc::make_mut(&mut view.clusters[0]);
+    cluster.destinations[0].because = Because::Guard;
+    cluster.destinations[0].would_eject = vec![model::id::PolicyName::from("Burst")];
+    cluster.destinations[1].share = model::ratio::Ratio::new(0.25).unwrap();
+    let text = scrape(&metrics, &view);
+    has(&text, r#"lazaret_destination_kept{cluster="api",destination="a",because="guard"} 1"#);
+    has(&text, r#"lazaret_would_eject{cluster="api",destination="a",policy="Burst"} 1"#);
+    has(&text, r#"lazaret_destination_share{cluster="api",destination="a"} 1"#);
+    has(&text, r#"lazaret_destination_share{cluster="api",destination="b"} 0.25"#);
+    assert!(!text.contains(r#"lazaret_destination_kept{cluster="api",destination="b""#), "{text}");
+}
