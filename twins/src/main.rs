@@ -47,7 +47,7 @@ fn run() -> Result<bool> {
         };
         let mut rows = Vec::new();
         for (contestant, seen) in contestants.iter().zip(&seen) {
-            let predicted = predicted(&scenario, &contestant.policy, SEED, RUNS)?;
+            let predicted = predicted(&scenario, &contestant.policy, SEED, options.runs)?;
             let measured = if options.is_dry { predicted.clone() } else { seen.figures(&scenario) };
             if options.has_lanes {
                 lanes(&scenario, contestant, seen)?;
@@ -88,13 +88,15 @@ struct Options {
     named: Vec<PathBuf>,
     document: Option<PathBuf>,
     only: Vec<String>,
+    runs: u64,
     is_dry: bool,
     has_lanes: bool,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>> {
-        let mut options = Self { named: Vec::new(), document: None, only: Vec::new(), is_dry: false, has_lanes: false };
+        let mut options =
+            Self { named: Vec::new(), document: None, only: Vec::new(), runs: RUNS, is_dry: false, has_lanes: false };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--help" | "-h" => return Ok(None),
@@ -103,6 +105,9 @@ impl Options {
                     options.only = names.split(',').map(str::to_owned).collect();
                 }
                 "--document" => options.document = Some(words.next().context("--document: a page")?.into()),
+                "--runs" => {
+                    options.runs = words.next().and_then(|word| word.parse().ok()).context("--runs: a number")?;
+                }
                 "--lanes" => options.has_lanes = true,
                 "--lab-only" => options.is_dry = true,
                 _ if word.starts_with('-') => bail!("{word} is unknown\n{USAGE}"),
@@ -127,7 +132,7 @@ impl Options {
 }
 
 const USAGE: &str =
-    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--lab-only] [--lanes]
+    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--lab-only] [--runs 20] [--lanes]
 without scenarios: all of scenarios/twins";
 const SCRIPTS: &str = "scenarios/twins";
 const SEED: u64 = 1;

@@ -4,17 +4,21 @@
 //! configuration; models and oracles say who is out from outside.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use balance::Policies;
 use config::{FileKind, PolicyNames};
 use health::passive::{Needs, PassivePolicy, PassiveState, Verdict};
 use health::{OutcomeEvent, Registry};
 use model::config::Config;
+use model::id::PolicyName;
 use model::time::Timestamp;
 
 use crate::models::Model;
 use crate::models::envoy::Envoy;
 use crate::models::haproxy::{Haproxy, OnError};
+use crate::models::two_draws::TwoDraws;
 use crate::scenario::Scenario;
 
 /// One contestant.
@@ -223,6 +227,7 @@ impl Policy {
         let text = self.text(scenario);
         let mut names = PolicyNames::default();
         names.passive.insert(OUTSIDE.to_owned());
+        names.balancing.insert(TWO_DRAWS.to_owned());
         match config::load("lab", text.as_bytes(), FileKind::Native, &names, None) {
             Ok(loaded) => Ok(loaded.config),
             Err(report) => {
@@ -237,6 +242,12 @@ impl Policy {
         let mut registry = Registry::default();
         registry.passive(OUTSIDE, |_| Outside);
         registry
+    }
+
+    /// Balancing policies that it needs beside the built-in ones.
+    pub fn balancing(&self) -> Policies {
+        let two_draws: Arc<dyn balance::Policy> = Arc::new(TwoDraws);
+        Policies::from([(PolicyName::from(TWO_DRAWS), two_draws)])
     }
 
     fn text(&self, scenario: &Scenario) -> String {
@@ -271,10 +282,14 @@ impl Policy {
             Passive::Outside => format!("passive: {{policies: [{{name: {OUTSIDE}}}]}}, "),
         };
         let mut text = format!(
-            "  {CLUSTER}:\n    compat: {}\n    load_balancing: PowerOfTwoChoices\n    \
+            "  {CLUSTER}:\n    compat: {}\n    load_balancing: {}\n    \
              health_check: {{{active}{passive}available_destinations_policy: {}}}\n    \
              retry: {{attempts: {}}}\n    timeouts: {{connect: {}, idle: {}}}\n    destinations:\n",
             self.compat,
+            match self.mind {
+                Mind::Core | Mind::Keep | Mind::Eject => "PowerOfTwoChoices",
+                Mind::Envoy(_) | Mind::Haproxy(_) => TWO_DRAWS,
+            },
             self.available,
             scenario.attempts,
             span(scenario.connect),
@@ -319,6 +334,9 @@ pub const CLUSTER: &str = "lab";
 
 /// The name of the policy that stands in for decisions from outside.
 const OUTSIDE: &str = "Outside";
+
+/// The name of the balancing policy of the models.
+const TWO_DRAWS: &str = "TwoDraws";
 
 /// Judges nothing: its destinations are judged from outside.
 #[derive(Debug)]

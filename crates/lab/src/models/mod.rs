@@ -8,6 +8,8 @@ pub mod envoy;
 
 pub mod haproxy;
 
+pub mod two_draws;
+
 use model::outcome::Outcome;
 use model::time::Timestamp;
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use board::{Board, Reader};
 use bridge::{Budgets, Gates, Publisher, Pulses, Reach, feed};
 use exchange::snapshot::Snapshot;
-use health::{Core, HealthSet, Input, Output, ProbeOrder, Probed, Registry};
+use health::{Core, HealthSet, Input, Output, ProbeOrder, Probed};
 use model::config::Config;
 use model::health::{CheckKind, Health};
 use model::id::{ClusterId, DestinationKey, WorkerId};
@@ -23,7 +23,7 @@ use model::view::NodeStatus;
 use retry::Trends;
 
 use crate::models::Model;
-use crate::policy::Mind;
+use crate::policy::{Mind, Policy};
 use crate::scenario::{Scenario, Truth};
 
 /// One proxy.
@@ -122,9 +122,10 @@ pub struct Standing {
 
 impl Proxy {
     /// A proxy that has seen nothing. `None` when the configuration is none that a board can be made for.
-    pub fn new(config: &Arc<Config>, scenario: &Scenario, mind: Mind, registry: Registry, seed: u64) -> Option<Self> {
-        let mut core = Core::with_registry(seed, registry);
-        let mut publisher = Publisher::new(balance::Policies::default(), Arc::clone(config));
+    pub fn new(config: &Arc<Config>, scenario: &Scenario, policy: &Policy, seed: u64) -> Option<Self> {
+        let mind = policy.mind;
+        let mut core = Core::with_registry(seed, policy.registry());
+        let mut publisher = Publisher::new(policy.balancing(), Arc::clone(config));
         let summary = String::from("start");
         core.handle(Timestamp::ZERO, Input::Configured { clusters: publisher.clusters(), summary });
         let mut budgets = Budgets::default();

@@ -48,7 +48,7 @@ impl<'a> World<'a> {
         let proxies: Option<Vec<Proxy>> = (0..scenario.proxies.count)
             .map(|proxy| {
                 let seed = chance.stream(Draw::Proxy, u64::from(proxy), 0).bits();
-                Proxy::new(&config, scenario, policy.mind, policy.registry(), seed)
+                Proxy::new(&config, scenario, policy, seed)
             })
             .collect();
         let proxies = proxies.ok_or_else(|| PolicyError(format!("{}: no board can be made for it", policy.name)))?;
