@@ -1,6 +1,8 @@
 //! Clients that send on a schedule of their own: a slow answer delays nobody else (open loop).
 //!
-//! Each request has a task; connections that are free are used again. A client whose patience is over closes its connection.
+//! Each request has a task; connections that are free are used again, for less than any proxy's idle time. One that is closed
+//! without an answer (as HAProxy does when its own connection to a server breaks) is a failure: no client could repeat a POST
+//! then. A client whose patience is over closes its connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -67,13 +69,7 @@ struct Pool {
 impl Pool {
     async fn ask(&self, request: &Request) -> Fate {
         let free = self.free().pop();
-        let is_reused = free.is_some();
         let (answer, stream) = self.exchange(free, request).await;
-        let (answer, stream) = match answer {
-            // A proxy may close a connection that nobody uses at any time.
-            Answer::Nothing if is_reused => self.exchange(None, request).await,
-            Answer::Nothing | Answer::Status(_) | Answer::Cut => (answer, stream),
-        };
         if let Some(stream) = stream {
             let mut free = self.free();
             if free.len() < MOST_FREE {

@@ -244,6 +244,12 @@ impl Policy {
         registry
     }
 
+    /// Whether a connection that had carried requests and breaks before a response is taken for a stale one, and the request
+    /// repeated at the same destination for nothing. To nginx, HAProxy and Envoy it is a failure like any other.
+    pub fn tells_stale(&self) -> bool {
+        self.compat != "nginx"
+    }
+
     /// Balancing policies that it needs beside the built-in ones.
     pub fn balancing(&self) -> Policies {
         let two_draws: Arc<dyn balance::Policy> = Arc::new(TwoDraws);

@@ -11,7 +11,8 @@
 //! - Active: two failed in a row take out, one passed brings back. Envoy has no defaults for these numbers.
 //! - Traffic follows at once, unless something changed less than `update_merge_window` (1 s) before: then all changes together
 //!   after one more of it (measured on 1.40: where checks pass and answers fail, a host that was ejected again within the
-//!   second goes on being used for it).
+//!   second goes on being used for it, and one that was ejected and failed its checks returns a second after it passes one,
+//!   for the end of its ejection is the second change).
 //! - Cold start: in.
 
 use std::time::Duration;
@@ -67,18 +68,20 @@ impl Envoy {
         }
     }
 
-    /// Lets traffic hear of what has changed, now or together with what else changes soon.
-    fn follow(&mut self, now: Timestamp) {
-        let is_due = self.merge_at.is_some_and(|at| at <= now);
-        let is_new = self.hosts.iter().zip(&self.out).any(|(host, is_out)| host.is_out() != *is_out);
-        let is_apart = self.merged_at.is_none_or(|at| now.since(at) > MERGE_WINDOW);
-        if is_due || (is_new && is_apart) {
-            self.out = self.hosts.iter().map(Host::is_out).collect();
-            self.merged_at = Some(now);
-            self.merge_at = None;
-        } else if is_new && self.merge_at.is_none() {
+    /// A flag of a host has changed: traffic hears of it now, or together with what else changes soon.
+    fn changed(&mut self, now: Timestamp) {
+        // Envoy compares whole milliseconds.
+        if self.merged_at.is_none_or(|at| now.since(at).as_millis() > MERGE_WINDOW.as_millis()) {
+            self.tell(now);
+        } else if self.merge_at.is_none() {
             self.merge_at = Some(now + MERGE_WINDOW);
         }
+    }
+
+    fn tell(&mut self, now: Timestamp) {
+        self.out = self.hosts.iter().map(Host::is_out).collect();
+        self.merged_at = Some(now);
+        self.merge_at = None;
     }
 
     fn eject(&mut self, now: Timestamp, destination: usize) {
@@ -93,18 +96,24 @@ impl Envoy {
         if BASE * host.ejections < LONGEST {
             host.ejections += 1;
         }
+        self.changed(now);
     }
 
     fn sweep(&mut self, now: Timestamp) {
+        let mut n_back = 0;
         for host in &mut self.hosts {
             match host.ejected_at {
-                Some(at) if now.since(at) >= (BASE * host.ejections).min(LONGEST) => host.come_back(),
+                Some(at) if now.since(at) >= (BASE * host.ejections).min(LONGEST) => {
+                    host.come_back();
+                    n_back += 1;
+                }
                 Some(_) => {}
                 None if !host.was_ejected_in_interval => host.ejections = host.ejections.saturating_sub(1),
                 None => {}
             }
             host.was_ejected_in_interval = false;
         }
+        (0..n_back).for_each(|_| self.changed(now));
         let rates: Vec<(usize, f64)> = (self.hosts.iter().enumerate())
             .filter(|(_, host)| host.total >= REQUESTS)
             .map(|(place, host)| (place, f64::from(host.succeeded) / f64::from(host.total)))
@@ -159,7 +168,6 @@ impl Model for Envoy {
         if host.consecutive_5xx == CONSECUTIVE && host.ejected_at.is_none() {
             host.consecutive_5xx = 0;
             self.eject(now, destination);
-            self.follow(now);
         }
     }
 
@@ -167,20 +175,24 @@ impl Model for Envoy {
         let Some(host) = self.hosts.get_mut(destination) else { return };
         host.is_probing = false;
         host.probe_at = self.checks.map(|checks| now + checks.interval);
+        let was_failed = host.is_failed_active;
         match end {
-            ProbeResult::Passed => {
-                host.failed_probes = 0;
-                host.is_failed_active = false;
-                if host.ejected_at.is_some() {
-                    host.come_back();
-                }
-            }
+            ProbeResult::Passed => (host.failed_probes, host.is_failed_active) = (0, false),
             ProbeResult::Failed => {
                 host.failed_probes += 1;
                 host.is_failed_active |= host.failed_probes >= UNHEALTHY;
             }
         }
-        self.follow(now);
+        let (is_other, is_back) =
+            (was_failed != host.is_failed_active, end == ProbeResult::Passed && host.ejected_at.is_some());
+        // One after the other, so that traffic hears of the second a merge window later.
+        if is_other {
+            self.changed(now);
+        }
+        if is_back && let Some(host) = self.hosts.get_mut(destination) {
+            host.come_back();
+            self.changed(now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
@@ -200,7 +212,9 @@ impl Model for Envoy {
                 host.probe_at = Some(Timestamp::ZERO);
             }
         }
-        self.follow(now);
+        if self.merge_at.is_some_and(|at| at <= now) {
+            self.tell(now);
+        }
     }
 
     fn poll_probe(&mut self) -> Option<usize> {

@@ -51,8 +51,8 @@ pub struct Running {
     pub serial: u32,
     /// When its destination was picked.
     pub picked_at: Timestamp,
-    /// Its connection had carried requests before.
-    pub is_reused: bool,
+    /// Its connection had carried requests before, and the proxy knows what that means.
+    pub may_be_stale: bool,
     /// It counts at its destination until this is dropped.
     pub in_flight: InFlight,
 }

@@ -49,6 +49,8 @@ pub struct Proxy {
     /// What decides in place of the core's policies.
     pub model: Option<Box<dyn Model>>,
     is_oracle: bool,
+    /// [`Policy::tells_stale`].
+    pub tells_stale: bool,
     /// What was last said from outside, per destination.
     said: Vec<Health>,
     keys: Vec<DestinationKey>,
@@ -172,6 +174,7 @@ impl Proxy {
             model_at: None,
             model: mind.model(scenario),
             is_oracle: mind == Mind::Eject,
+            tells_stale: policy.tells_stale(),
             said: vec![Health::Unknown; n],
             keys,
             probes: Vec::new(),

@@ -104,7 +104,7 @@ impl World<'_> {
             return;
         }
         let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
-            .is_some_and(|running| running.is_reused);
+            .is_some_and(|running| running.may_be_stale);
         self.failed(place, broken(is_reused), FailureKind::Reset);
     }
 
@@ -175,7 +175,7 @@ impl World<'_> {
     /// An attempt fails before its response.
     fn failed(&mut self, place: u32, progress: Progress, failure: FailureKind) {
         let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
-            .is_some_and(|running| running.is_reused);
+            .is_some_and(|running| running.may_be_stale);
         let step = self.tell(place, ended(progress, failure, is_reused));
         self.carry(place, step);
     }
@@ -220,11 +220,8 @@ impl World<'_> {
         let Some(flight) = self.flights.at(place) else { return Met::Waiting };
         let Some(destination) = self.destinations.get_mut(index) else { return Met::Waiting };
         let proxy = flight.proxy;
-        let Some(worker) =
-            self.proxies.get_mut(proxy as usize).and_then(|one| one.workers.get_mut(flight.worker as usize))
-        else {
-            return Met::Waiting;
-        };
+        let Some(one) = self.proxies.get_mut(proxy as usize) else { return Met::Waiting };
+        let Some(worker) = one.workers.get_mut(flight.worker as usize) else { return Met::Waiting };
         let is_reused = attempt.connection == Connection::Any
             && worker.pools.get_mut(index).is_some_and(|pool| pool.take(now, destination.connections));
         let slot = (flight.snapshot.clusters.get(attempt.cluster.index()))
@@ -234,7 +231,8 @@ impl World<'_> {
         let in_flight = worker.board.start(slot);
         flight.tries += 1;
         flight.lag += if is_reused { std::time::Duration::ZERO } else { round_trip };
-        flight.running = Some(Running { attempt, serial, picked_at: now, is_reused, in_flight });
+        let may_be_stale = is_reused && one.tells_stale;
+        flight.running = Some(Running { attempt, serial, picked_at: now, may_be_stale, in_flight });
         let stream = u64::from(flight.tries) << 32 | index as u64;
         let mut luck = self.chance.stream(Draw::Fault, flight.request.number, stream);
         let service = self.chance.unit(Draw::Service, flight.request.number, stream);
