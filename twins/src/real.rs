@@ -1,7 +1,7 @@
 //! One script for real: every contestant with destinations, a proxy and clients of its own, all at the same time.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use lab::chance::Chance;
@@ -24,7 +24,9 @@ pub fn run(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder: &
 
 async fn all(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder: &Path) -> Result<Vec<Seen>> {
     let chance = Chance::new(seed);
-    let began = Instant::now() + START;
+    // nginx counts whole seconds of the clock, the lab those of the script: they begin together.
+    let past = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+    let began = Instant::now() + START - Duration::from_nanos(u64::from(past));
     let mut tasks = JoinSet::new();
     for (place, contestant) in contestants.iter().enumerate() {
         let destinations = Destinations::start(scenario, chance, began).await?;
@@ -47,4 +49,4 @@ async fn all(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder:
 }
 
 /// Until all proxies listen and have made their first probes.
-const START: Duration = Duration::from_secs(4);
+const START: Duration = Duration::from_secs(5);

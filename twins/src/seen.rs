@@ -54,7 +54,8 @@ pub struct Absence {
     pub destination: String,
     /// Seconds from the fault's (first) beginning until it was sent nothing more; `None`: it never was.
     pub out: Option<f64>,
-    /// Seconds from the fault's (last) end until it was sent its requests again.
+    /// Seconds from the fault's (last) end until it was sent its requests again; `None` also for who was in and out by turns
+    /// when the fault ended.
     pub back: Option<f64>,
     /// Requests that came to it from the beginning to the end.
     pub met: f64,
@@ -123,7 +124,8 @@ impl Seen {
                 let usual = Usual::of(arrivals, Timestamp::ZERO + scenario.warm_up, first);
                 let is_seen = !matches!(fault.kind, FaultKind::Crash | FaultKind::Refuse);
                 let out = usual.stops(arrivals, *begin, end.max(*begin + WINDOW * 2));
-                let back = out.and_then(|_| usual.returns(arrivals, end));
+                let back =
+                    out.filter(|out| usual.stays(arrivals, *out, end)).and_then(|_| usual.returns(arrivals, end));
                 absences.push(Absence {
                     destination: server.id.clone(),
                     out: out.filter(|_| is_seen).map(|at| at.since(*begin).as_secs_f64()),
@@ -152,6 +154,13 @@ impl Usual {
         starts.into_iter().find(|start| f64::from(after(arrivals, *start)) < self.0 * STOPPED)
     }
 
+    /// Whether it is left out up to `end` and not in and out by turns.
+    fn stays(self, arrivals: &[Timestamp], out: Timestamp, end: Timestamp) -> bool {
+        let from = out.max(end - STEADY);
+        let count = arrivals.iter().filter(|at| **at > from && **at < end).count();
+        count as f64 * WINDOW.as_secs_f64() <= self.0 * STOPPED * end.since(from).as_secs_f64().max(0.1)
+    }
+
     /// The first of its arrivals from `end` on from which a window has enough.
     fn returns(self, arrivals: &[Timestamp], end: Timestamp) -> Option<Timestamp> {
         let starts = arrivals.iter().copied().filter(|at| *at >= end);
@@ -171,6 +180,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 const WINDOW: Duration = Duration::from_secs(1);
+const STEADY: Duration = Duration::from_secs(3);
 const STOPPED: f64 = 0.25;
 const RETURNED: f64 = 0.5;
 /// What begins so shortly before the end may not be over by then in the lab.
