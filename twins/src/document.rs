@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
+use crate::promise::Promise;
 use crate::report::{Row, table};
 use crate::scatter::scatter;
 
 /// What came of one script.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chapter {
     /// Its file without the ending.
     pub script: String,
@@ -32,10 +34,27 @@ pub fn write(path: &Path, chapters: &[Chapter]) -> Result<()> {
     std::fs::write(&drawing, scatter(&rows)).with_context(|| drawing.display().to_string())
 }
 
+/// Takes the place of what a file keeps of the same scripts; answers all that it keeps now, in the order of names.
+pub fn keep(path: &Path, new: Vec<Chapter>) -> Result<Vec<Chapter>> {
+    let name = path.display();
+    let mut all: Vec<Chapter> = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).with_context(|| name.to_string())?,
+        Err(_) => Vec::new(),
+    };
+    all.retain(|old| new.iter().all(|chapter| chapter.script != old.script));
+    all.extend(new);
+    all.sort_by(|a, b| a.script.cmp(&b.script));
+    std::fs::write(path, serde_json::to_string(&all)?).with_context(|| name.to_string())?;
+    Ok(all)
+}
+
 fn figures(chapters: &[Chapter]) -> String {
-    let promises = || chapters.iter().flat_map(|chapter| &chapter.rows).flat_map(|row| &row.promises);
-    let kept = promises().filter(|promise| promise.is_kept()).count();
-    let mut text = format!("{kept} of {} promises were kept.\n", promises().count());
+    let promises: Vec<Promise> = chapters.iter().flat_map(|chapter| &chapter.rows).flat_map(Row::promises).collect();
+    let kept = promises.iter().filter(|promise| promise.is_kept()).count();
+    let mut text = format!(
+        "Each cell: predicted / measured; `!`: a broken promise. {kept} of {} promises were kept.\n",
+        promises.len()
+    );
     for chapter in chapters {
         // Writing into a String does not fail.
         let _ = write!(text, "\n### {}: {}\n\n{}", chapter.script, chapter.title, table(&chapter.rows));

@@ -12,7 +12,6 @@ use lab::scenario::Scenario;
 use twins::contestant::Contestant;
 use twins::document::{self, Chapter};
 use twins::predicted::predicted;
-use twins::promise::promises;
 use twins::report::{Row, table};
 use twins::seen::Seen;
 
@@ -52,8 +51,7 @@ fn run() -> Result<bool> {
             if options.has_lanes {
                 lanes(&scenario, contestant, seen)?;
             }
-            let promises = promises(&predicted, &measured);
-            rows.push(Row { script: script.clone(), contestant: contestant.name, predicted, measured, promises });
+            rows.push(Row { script: script.clone(), contestant: contestant.name.to_owned(), predicted, measured });
         }
         println!("### {script}: {}\n\n{}", scenario.title, table(&rows));
         all.push(Chapter { script, title: scenario.title.clone(), rows });
@@ -61,6 +59,9 @@ fn run() -> Result<bool> {
     let broken: Vec<String> = all.iter().flat_map(|chapter| chapter.rows.iter().flat_map(Row::broken)).collect();
     for line in &broken {
         println!("broken: {line}");
+    }
+    if let Some(path) = &options.keep {
+        all = document::keep(path, all)?;
     }
     if let Some(path) = &options.document {
         document::write(path, &all)?;
@@ -70,6 +71,12 @@ fn run() -> Result<bool> {
 
 /// Requests in each second at each destination that a fault befalls: one run of the lab, and what was measured.
 fn lanes(scenario: &Scenario, contestant: &Contestant, seen: &Seen) -> Result<()> {
+    let mut failures = Vec::new();
+    for turns in 1..=RUNS {
+        let trace = lab::trace(scenario, &contestant.policy, Chance::with_turns(SEED, turns))?;
+        failures.push(Seen::from(trace).figures(scenario).failures.to_string());
+    }
+    println!("{} failures in the lab: {}", contestant.name, failures.join(" "));
     let trace = lab::trace(scenario, &contestant.policy, Chance::with_turns(SEED, 1))?;
     let lab = Seen::from(trace);
     let mut sick: Vec<usize> = scenario.faults.iter().flat_map(|fault| fault.on.iter().copied()).collect();
@@ -87,6 +94,7 @@ fn lanes(scenario: &Scenario, contestant: &Contestant, seen: &Seen) -> Result<()
 struct Options {
     named: Vec<PathBuf>,
     document: Option<PathBuf>,
+    keep: Option<PathBuf>,
     only: Vec<String>,
     runs: u64,
     is_dry: bool,
@@ -95,8 +103,15 @@ struct Options {
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>> {
-        let mut options =
-            Self { named: Vec::new(), document: None, only: Vec::new(), runs: RUNS, is_dry: false, has_lanes: false };
+        let mut options = Self {
+            named: Vec::new(),
+            document: None,
+            keep: None,
+            only: Vec::new(),
+            runs: RUNS,
+            is_dry: false,
+            has_lanes: false,
+        };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--help" | "-h" => return Ok(None),
@@ -105,6 +120,7 @@ impl Options {
                     options.only = names.split(',').map(str::to_owned).collect();
                 }
                 "--document" => options.document = Some(words.next().context("--document: a page")?.into()),
+                "--keep" => options.keep = Some(words.next().context("--keep: a file")?.into()),
                 "--runs" => {
                     options.runs = words.next().and_then(|word| word.parse().ok()).context("--runs: a number")?;
                 }
@@ -132,7 +148,7 @@ impl Options {
 }
 
 const USAGE: &str =
-    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--lab-only] [--runs 20] [--lanes]
+    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--keep FILE.json] [--lab-only] [--runs 20] [--lanes]
 without scenarios: all of scenarios/twins";
 const SCRIPTS: &str = "scenarios/twins";
 const SEED: u64 = 1;

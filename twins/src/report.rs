@@ -2,28 +2,33 @@
 
 use std::fmt::Write as _;
 
-use crate::promise::{Of, Promise};
+use serde::{Deserialize, Serialize};
+
+use crate::promise::{Of, Promise, promises};
 use crate::seen::Figures;
 
 /// One contestant in one script.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The script's file without its ending.
     pub script: String,
     /// Who.
-    pub contestant: &'static str,
+    pub contestant: String,
     /// By the lab.
     pub predicted: Figures,
     /// For real.
     pub measured: Figures,
-    /// What was promised of it.
-    pub promises: Vec<Promise>,
 }
 
 impl Row {
+    /// What was promised of it.
+    pub fn promises(&self) -> Vec<Promise> {
+        promises(&self.predicted, &self.measured)
+    }
+
     /// The broken ones, a line each.
     pub fn broken(&self) -> Vec<String> {
-        let broken = self.promises.iter().filter(|promise| !promise.is_kept());
+        let broken = self.promises().into_iter().filter(|promise| !promise.is_kept());
         broken
             .map(|promise| {
                 format!(
@@ -50,8 +55,9 @@ pub fn table(rows: &[Row]) -> String {
     text.push_str(" met by the sick |\n|---|---|---|---|---|---|---|\n");
     for row in rows {
         let _ = write!(text, "| {} | {:.0} |", row.contestant, row.measured.requests);
+        let promises = row.promises();
         for of in Of::ALL {
-            let cells: Vec<String> = row.promises.iter().filter(|promise| promise.of == of).map(cell).collect();
+            let cells: Vec<String> = promises.iter().filter(|promise| promise.of == of).map(cell).collect();
             let _ = write!(text, " {} |", if cells.is_empty() { "-".to_owned() } else { cells.join(", ") });
         }
         let met: Vec<String> = (row.predicted.absences.iter().zip(&row.measured.absences))

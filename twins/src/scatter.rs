@@ -12,8 +12,8 @@ use crate::report::Row;
 pub fn scatter(rows: &[Row]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
-        if !names.contains(&row.contestant) {
-            names.push(row.contestant);
+        if !names.contains(&row.contestant.as_str()) {
+            names.push(&row.contestant);
         }
     }
     let (width, height) = (2.0 * STEP + MARGIN, 2.0 * STEP + MARGIN + 30.0);
@@ -44,7 +44,7 @@ pub fn scatter(rows: &[Row]) -> String {
 fn panel(svg: &mut String, rows: &[Row], names: &[&str], of: Of, (left, top): (f64, f64)) {
     let mut points = Vec::new();
     for row in rows {
-        for promise in row.promises.iter().filter(|promise| promise.of == of) {
+        for promise in row.promises().into_iter().filter(|promise| promise.of == of) {
             if let (Some(predicted), Some(measured)) = (promise.predicted, promise.measured) {
                 points.push((row, promise.is_kept(), predicted, measured));
             }
@@ -92,7 +92,7 @@ fn panel(svg: &mut String, rows: &[Row], names: &[&str], of: Of, (left, top): (f
         );
     }
     for (row, is_kept, predicted, measured) in points {
-        let number = names.iter().position(|name| *name == row.contestant).unwrap_or(0);
+        let number = names.iter().position(|name| **name == row.contestant).unwrap_or(0);
         let (x, y) = place(predicted, measured);
         let stroke = if is_kept { "#fff" } else { "#d00" };
         let _ = writeln!(

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lab::meter::{Fate, Trace};
 use lab::scenario::{FaultKind, Scenario};
 use model::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// Everything that came to clients and to destinations.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +34,7 @@ pub struct Asked {
 }
 
 /// The figures that are compared.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Requests that were counted.
     pub requests: f64,
@@ -48,7 +49,7 @@ pub struct Figures {
 }
 
 /// Whether and when a destination was left out because of a fault.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Absence {
     /// The destination.
     pub destination: String,

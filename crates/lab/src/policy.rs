@@ -75,13 +75,15 @@ impl fmt::Display for PolicyError {
 impl std::error::Error for PolicyError {}
 
 impl Mind {
-    /// The model behind it, for one proxy.
-    pub fn model(self, scenario: &Scenario) -> Option<Box<dyn Model>> {
+    /// The model behind it, for one proxy; `phase` (0 to 1) says where in the interval its checks begin.
+    pub fn model(self, scenario: &Scenario, phase: f64) -> Option<Box<dyn Model>> {
         let n = scenario.destinations.len();
+        let first = scenario.checks.map_or(Duration::ZERO, |checks| checks.interval.mul_f64(phase));
+        let first = Timestamp::ZERO + first;
         match self {
             Self::Core | Self::Keep | Self::Eject => None,
-            Self::Envoy(percent) => Some(Box::new(Envoy::new(n, percent, scenario.checks))),
-            Self::Haproxy(on_error) => Some(Box::new(Haproxy::new(n, on_error, scenario.checks))),
+            Self::Envoy(percent) => Some(Box::new(Envoy::new(n, percent, scenario.checks, first))),
+            Self::Haproxy(on_error) => Some(Box::new(Haproxy::new(n, on_error, scenario.checks, first))),
         }
     }
 }
@@ -248,6 +250,12 @@ impl Policy {
     /// repeated at the same destination for nothing. To nginx, HAProxy and Envoy it is a failure like any other.
     pub fn tells_stale(&self) -> bool {
         self.compat != "nginx"
+    }
+
+    /// Whether a destination is tried once more when all others were tried or are out. Envoy's predicate of previous hosts is
+    /// a wish.
+    pub fn tries_again(&self) -> bool {
+        matches!(self.mind, Mind::Envoy(_))
     }
 
     /// Balancing policies that it needs beside the built-in ones.

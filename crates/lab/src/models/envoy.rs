@@ -52,11 +52,9 @@ struct Host {
 }
 
 impl Envoy {
-    /// So many hosts, nothing known of any.
-    pub fn new(n: usize, max_ejection_percent: u32, checks: Option<Checks>) -> Self {
-        let spread =
-            |place: usize| checks.map(|checks| Timestamp::ZERO + checks.interval.mul_f64(place as f64 / n as f64));
-        let hosts = (0..n).map(|place| Host { probe_at: spread(place), ..Host::default() });
+    /// So many hosts, nothing known of any. The first checks, of all of them at the same time, come at `first`.
+    pub fn new(n: usize, max_ejection_percent: u32, checks: Option<Checks>, first: Timestamp) -> Self {
+        let hosts = (0..n).map(|_| Host { probe_at: checks.map(|_| first), ..Host::default() });
         Self {
             max_ejection_percent,
             checks,
@@ -245,7 +243,7 @@ mod tests {
 
     #[test]
     fn five_in_a_row_eject_for_thirty_seconds_and_the_next_sweep() {
-        let mut envoy = Envoy::new(3, 100, None);
+        let mut envoy = Envoy::new(3, 100, None, Timestamp::ZERO);
         for n in 0..4 {
             envoy.on_outcome(Timestamp::from_secs(n), 0, &end(503), Then::Answered);
         }
@@ -265,7 +263,7 @@ mod tests {
     #[test]
     fn traffic_hears_at_once_of_one_change_and_a_second_later_of_those_that_follow_soon() {
         let checks = Checks { interval: Duration::from_secs(5), timeout: Duration::from_secs(2) };
-        let mut envoy = Envoy::new(2, 100, Some(checks));
+        let mut envoy = Envoy::new(2, 100, Some(checks), Timestamp::ZERO);
         let five = |envoy: &mut Envoy, millis| {
             let at = Timestamp::from_millis(millis);
             (0..5).for_each(|_| envoy.on_outcome(at, 0, &end(503), Then::Again));
@@ -288,7 +286,7 @@ mod tests {
     #[test]
     fn by_default_none_of_fewer_than_ten_is_ever_ejected() {
         for (n, is_out) in [(9, false), (10, true)] {
-            let mut envoy = Envoy::new(n, 10, None);
+            let mut envoy = Envoy::new(n, 10, None, Timestamp::ZERO);
             (0..50).for_each(|at| envoy.on_outcome(Timestamp::from_secs(at), 0, &end(500), Then::Answered));
             assert_eq!(envoy.is_out(0), is_out, "{n}");
         }
@@ -297,11 +295,11 @@ mod tests {
     #[test]
     fn a_passed_check_ends_an_ejection_and_two_failed_ones_take_out() {
         let checks = Checks { interval: Duration::from_secs(5), timeout: Duration::from_secs(2) };
-        let mut envoy = Envoy::new(2, 100, Some(checks));
+        let mut envoy = Envoy::new(2, 100, Some(checks), Timestamp::ZERO);
         (0..5).for_each(|_| envoy.on_outcome(Timestamp::from_secs(1), 0, &end(500), Then::Answered));
         assert!(envoy.is_out(0));
         envoy.on_timeout(Timestamp::from_secs(2));
-        assert_eq!((envoy.poll_probe(), envoy.poll_probe()), (Some(0), None));
+        assert_eq!((envoy.poll_probe(), envoy.poll_probe()), (Some(0), Some(1)));
         envoy.on_probe(Timestamp::from_millis(2001), 0, ProbeResult::Passed);
         assert!(!envoy.is_out(0));
         envoy.on_probe(Timestamp::from_secs(7), 1, ProbeResult::Failed);

@@ -50,10 +50,9 @@ enum Probe {
 }
 
 impl Haproxy {
-    /// So many servers, all up.
-    pub fn new(n: usize, on_error: OnError, checks: Option<Checks>) -> Self {
-        let spread =
-            |place: usize| checks.map(|checks| Timestamp::ZERO + checks.interval.mul_f64(place as f64 / n as f64));
+    /// So many servers, all up. The first checks, spread over one interval, begin at `first`.
+    pub fn new(n: usize, on_error: OnError, checks: Option<Checks>, first: Timestamp) -> Self {
+        let spread = |place: usize| checks.map(|checks| first + checks.interval.mul_f64(place as f64 / n as f64));
         let servers =
             (0..n).map(|place| Server { health: RISE, errors: 0, probe_at: spread(place), probe: Probe::None });
         Self { on_error, checks, servers: servers.collect() }
@@ -157,7 +156,7 @@ mod tests {
 
     fn checked(on_error: OnError) -> Haproxy {
         let checks = Checks { interval: Duration::from_secs(2), timeout: Duration::from_secs(2) };
-        let mut haproxy = Haproxy::new(2, on_error, Some(checks));
+        let mut haproxy = Haproxy::new(2, on_error, Some(checks), Timestamp::ZERO);
         haproxy.on_probe(Timestamp::ZERO, 0, ProbeResult::Passed);
         haproxy
     }

@@ -33,6 +33,8 @@ pub struct Flight {
     pub lag: Duration,
     /// Attempts so far, free resends included.
     pub tries: u32,
+    /// Its walk began anew because nobody was left.
+    pub is_again: bool,
     /// The running attempt.
     pub running: Option<Running>,
     /// The status that is held for the case that nothing better comes.

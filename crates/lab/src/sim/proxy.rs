@@ -18,6 +18,7 @@ use health::{Core, HealthSet, Input, Output, ProbeOrder, Probed};
 use model::config::Config;
 use model::health::{CheckKind, Health};
 use model::id::{ClusterId, DestinationKey, WorkerId};
+use model::random::Random;
 use model::time::Timestamp;
 use model::view::NodeStatus;
 use retry::Trends;
@@ -51,6 +52,8 @@ pub struct Proxy {
     is_oracle: bool,
     /// [`Policy::tells_stale`].
     pub tells_stale: bool,
+    /// [`Policy::tries_again`].
+    pub tries_again: bool,
     /// What was last said from outside, per destination.
     said: Vec<Health>,
     keys: Vec<DestinationKey>,
@@ -172,9 +175,10 @@ impl Proxy {
             is_waking: false,
             timer_at: None,
             model_at: None,
-            model: mind.model(scenario),
+            model: mind.model(scenario, Random::new(seed).unit()),
             is_oracle: mind == Mind::Eject,
             tells_stale: policy.tells_stale(),
+            tries_again: policy.tries_again(),
             said: vec![Health::Unknown; n],
             keys,
             probes: Vec::new(),

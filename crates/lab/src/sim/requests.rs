@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use exchange::reason::Reason;
 use exchange::snapshot::Needs;
 use exchange::step::Content;
 use exchange::{Attempt, Connection, Exchange, Input, Replay, Step};
@@ -30,25 +31,12 @@ impl World<'_> {
         let proxy = entrance.below(self.proxies.len());
         let worker = entrance.below(self.scenario.proxies.workers as usize);
         let bad = self.bad(request.number);
-        let facts = RequestFacts {
-            method: request.method,
-            method_name: name_of(request.method),
-            scheme: Scheme::Http,
-            host: "lab",
-            port: 80,
-            path: "/",
-            query: None,
-            fields: &NoFields,
-            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            body: BodyFacts::None,
-            is_upgrade: false,
-        };
         let pick = self.chance.stream(Draw::Pick, request.number, 0).bits();
         let Some(thread) = self.proxies.get_mut(proxy).and_then(|one| one.workers.get_mut(worker)) else { return };
         thread.exchange.random = Random::new(pick);
         let snapshot = thread.board.snapshot();
         let sharing = Sharing::new(&thread.board, self.now);
-        let (exchange, step) = Exchange::begin(self.now, &facts, &snapshot, &mut thread.exchange, &sharing);
+        let (exchange, step) = Exchange::begin(self.now, &facts(&request), &snapshot, &mut thread.exchange, &sharing);
         let gate = sharing.settle(None, None, Needs::Nothing, None);
         let has_deadline = exchange.deadline().is_some();
         let serial = self.flights.next_serial();
@@ -63,6 +51,7 @@ impl World<'_> {
             began: self.now,
             lag: std::time::Duration::ZERO,
             tries: 0,
+            is_again: false,
             running: None,
             held: None,
             gate,
@@ -156,13 +145,20 @@ impl World<'_> {
         // An exchange has a bounded number of attempts; each ends once.
         loop {
             match step {
+                Step::Connect(_) | Step::HoldThenConnect(_) if self.has_had_its_tries(place) => {
+                    let held = self.flights.at(place).and_then(|flight| flight.held);
+                    return self.finish(place, Fate::Status(held.unwrap_or(503)));
+                }
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => match self.connect(place, attempt) {
                     Met::Waiting => return,
                     Met::Failed(progress, failure) => step = self.tell(place, ended(progress, failure, false)),
                     Met::Answered(status, retry_after) => return self.answered(place, status, retry_after, None),
                 },
                 Step::Gather => step = self.tell(place, Input::Gathered),
-                Step::Answer(answer) => return self.finish(place, Fate::Status(answer.status)),
+                Step::Answer(answer) => match self.again(place, answer.reason) {
+                    Some(next) => step = next,
+                    None => return self.finish(place, Fate::Status(answer.status)),
+                },
                 Step::AnswerHeld => {
                     let held = self.flights.at(place).and_then(|flight| flight.held);
                     return self.finish(place, Fate::Status(held.unwrap_or(502)));
@@ -170,6 +166,32 @@ impl World<'_> {
                 Step::Forward | Step::Done => return,
             }
         }
+    }
+
+    /// Some products try a destination again when there is no other one: as if the request had just come.
+    fn again(&mut self, place: u32, reason: Reason) -> Option<Step> {
+        let flight = self.flights.at(place)?;
+        let one = self.proxies.get_mut(flight.proxy as usize)?;
+        let has_tries = (1..u32::from(self.scenario.attempts)).contains(&flight.tries);
+        if reason != Reason::NoLiveUpstreams || !one.tries_again || !has_tries {
+            return None;
+        }
+        let thread = one.workers.get_mut(flight.worker as usize)?;
+        let pick = self.chance.stream(Draw::Pick, flight.request.number, u64::from(flight.tries)).bits();
+        thread.exchange.random = Random::new(pick);
+        flight.snapshot = thread.board.snapshot();
+        flight.is_again = true;
+        let sharing = Sharing::new(&thread.board, self.now);
+        let facts = facts(&flight.request);
+        let (exchange, step) = Exchange::begin(self.now, &facts, &flight.snapshot, &mut thread.exchange, &sharing);
+        flight.exchange = exchange;
+        flight.gate = sharing.settle(None, None, Needs::Nothing, None);
+        Some(step)
+    }
+
+    fn has_had_its_tries(&mut self, place: u32) -> bool {
+        let attempts = u32::from(self.scenario.attempts);
+        self.flights.at(place).is_some_and(|flight| flight.is_again && flight.tries >= attempts)
     }
 
     /// An attempt fails before its response.
@@ -311,6 +333,22 @@ impl World<'_> {
             let at = source.answered(client, now, fate == Fate::Served);
             self.queue.plan(at, super::event::Event::Ask { source: flight.source, client });
         }
+    }
+}
+
+fn facts(request: &Request) -> RequestFacts<'static> {
+    RequestFacts {
+        method: request.method,
+        method_name: name_of(request.method),
+        scheme: Scheme::Http,
+        host: "lab",
+        port: 80,
+        path: "/",
+        query: None,
+        fields: &NoFields,
+        client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        body: BodyFacts::None,
+        is_upgrade: false,
     }
 }
 
