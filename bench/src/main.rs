@@ -13,6 +13,7 @@ mod external;
 mod idle;
 mod instructions;
 mod options;
+mod outcomes;
 mod peers;
 mod proxy;
 mod report;
@@ -49,6 +50,9 @@ fn run() -> Result<()> {
         && word == "instructions"
     {
         return instructions::run(rest);
+    }
+    if words == ["outcomes"] {
+        return outcomes::run();
     }
     let Some(options) = Options::parse(words.into_iter())? else {
         println!("{}", options::USAGE);
