@@ -1,5 +1,8 @@
 //! What was measured of other products comes out of the lab, too: nginx 1.22 by experiment, YARP 2.3 by its arithmetic.
 
+use lab::chance::Chance;
+use lab::policy::Policy;
+
 use crate::support::{log, read, run};
 
 /// `b` answers 503 to everything from `at` on, `a` is well; so each request that came to `b` is one more attempt.
@@ -105,4 +108,46 @@ fn yarp_ejects_a_healed_server_once_more_by_what_it_remembers() {
     assert_eq!(figures.ejections, 2.0, "{figures:?}");
     // From 21 s, when it is well again, to 121.5 s.
     assert!((99.0..102.0).contains(&figures.lost), "{figures:?}");
+}
+
+/// Requests that came to `b`.
+fn met(text: &str, policy: &str) -> usize {
+    let trace = lab::trace(&read(text), &Policy::find(policy).unwrap(), Chance::new(1)).unwrap();
+    trace.arrivals[1].len()
+}
+
+#[test]
+fn the_two_choices_of_haproxy_may_be_the_same_so_a_busy_server_gets_a_ninth() {
+    let text = "version: 1\ntitle: busy\nduration: 20s\n\
+                destinations: [{ids: [a, b, c], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: poisson, rate: 180/s}]\n\
+                faults: [{kind: hang, on: [b], at: 0s}]\n";
+    // Without checks it does nothing; so nobody is ever out.
+    let (haproxy, distinct) = (met(text, "haproxy"), met(text, "keep"));
+    assert!((340..=460).contains(&haproxy), "{haproxy} of 3600");
+    assert!(distinct < 10, "{distinct}");
+}
+
+#[test]
+fn haproxy_observes_no_response_that_it_repeats() {
+    let checked = |text: String| text.replace("traffic:", "checks: {interval: 2s, timeout: 1s}\ntraffic:");
+    let gets = checked(pair("20s", "60/s", "5s"));
+    let posts = gets.replace("rate: 60/s", "rate: 60/s, methods: {POST: 1}");
+    // 30 errors a second and never one that counts; none can be repeated, and all count.
+    assert!(met(&gets, "haproxy_mark_down") > 550, "{}", met(&gets, "haproxy_mark_down"));
+    assert!(met(&posts, "haproxy_mark_down") < 400, "{}", met(&posts, "haproxy_mark_down"));
+}
+
+#[test]
+fn envoy_tries_a_host_again_when_all_others_are_out() {
+    // `c` has been ejected, and both others fail half of the time: a third try halves what is left.
+    let text = "version: 1\ntitle: again\nduration: 25s\nwarm_up: 5s\n\
+                destinations: [{ids: [a, b, c], service: {constant: 1ms}}]\n\
+                traffic: [{arrivals: poisson, rate: 100/s}]\n\
+                faults:\n\
+                - {kind: errors, on: [c], at: 0s, share: 1, status: 503}\n\
+                - {kind: errors, on: [a, b], at: 5s, share: 0.2, status: 503}\n";
+    let envoy = run(&read(text), "envoy_consecutive_5", 1);
+    let share = envoy.failures as f64 / envoy.requests as f64;
+    assert!((0.002..0.02).contains(&share), "0.8 % fail three times, 4 % twice: {envoy:?}");
 }
