@@ -38,6 +38,7 @@ impl Contestant {
         let nginx = Program::Nginx { max_fails: 1, fail_timeout: 10 };
         [
             ("lazaret", "lazaret", Program::Lazaret),
+            ("lazaret_own", OWN, Program::Lazaret),
             ("yarp", "yarp", Program::Lazaret),
             ("nginx", "nginx", nginx),
             ("haproxy", "haproxy", Program::Haproxy("fail-check")),
@@ -66,3 +67,8 @@ impl Contestant {
         Ok(all.into_iter().filter(|one| names.is_empty() || names.iter().any(|name| name == one.name)).collect())
     }
 }
+
+/// The policies that no other product has, together, with readmission by trial requests and a ramp. Next to no jitter, and with a
+/// short ramp: one run has to tell when it sends again.
+const OWN: &str = "native:{passive: {policies: [{name: Burst}, {name: Outlier}, {name: ConnectFailures}], \
+                   readmission: {jitter: 0.01, ramp: 2s}}, guards: true}";

@@ -71,12 +71,18 @@ fn run() -> Result<bool> {
 
 /// Requests in each second at each destination that a fault befalls: one run of the lab, and what was measured.
 fn lanes(scenario: &Scenario, contestant: &Contestant, seen: &Seen) -> Result<()> {
-    let mut failures = Vec::new();
     for turns in 1..=RUNS {
         let trace = lab::trace(scenario, &contestant.policy, Chance::with_turns(SEED, turns))?;
-        failures.push(Seen::from(trace).figures(scenario).failures.to_string());
+        let figures = Seen::from(trace).figures(scenario);
+        let absences = figures.absences.iter().map(|one| format!("out {:?} back {:?}", one.out, one.back));
+        let absences: Vec<String> = absences.collect();
+        println!(
+            "{} in run {turns} of the lab: {} failures, {}",
+            contestant.name,
+            figures.failures,
+            absences.join(", ")
+        );
     }
-    println!("{} failures in the lab: {}", contestant.name, failures.join(" "));
     let trace = lab::trace(scenario, &contestant.policy, Chance::with_turns(SEED, 1))?;
     let lab = Seen::from(trace);
     let mut sick: Vec<usize> = scenario.faults.iter().flat_map(|fault| fault.on.iter().copied()).collect();
