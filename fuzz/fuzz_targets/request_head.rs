@@ -33,6 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         proto: "http",
         trust: Trust::Untrusted,
         expectation: Expectation::Drop,
+        attempt: None,
         changes: None,
     };
     let mut out = Vec::new();

@@ -4,11 +4,13 @@
 //! [`retry::budget`]). Paid from sums, so that a request that succeeds pays nothing itself.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use board::Board;
 use model::id::{ClusterId, Slot};
+use model::retry::RetryBudget;
 use model::time::Timestamp;
-use retry::budget::{Cost, FLOOR_PER_SECOND, income, leak};
+use retry::budget::{deposit, income, leak};
 
 /// The clusters' places among the board's budgets.
 #[derive(Default)]
@@ -19,19 +21,21 @@ pub struct Budgets {
 
 struct Account {
     place: u32,
+    rules: RetryBudget,
     /// Up to when the time is accounted for; `None`: it has nothing yet.
     at: Option<Timestamp>,
 }
 
 impl Budgets {
-    /// The cluster's place; the same while the process lives.
-    pub fn place(&mut self, cluster: &ClusterId) -> u32 {
-        if let Some(account) = self.places.get(cluster) {
+    /// The cluster's place, the same while the process lives; from here on by these rules.
+    pub fn place(&mut self, cluster: &ClusterId, rules: RetryBudget) -> u32 {
+        if let Some(account) = self.places.get_mut(cluster) {
+            account.rules = rules;
             return account.place;
         }
         let place = self.next;
         self.next = self.next.saturating_add(1);
-        self.places.insert(cluster.clone(), Account { place, at: None });
+        self.places.insert(cluster.clone(), Account { place, rules, at: None });
         place
     }
 
@@ -39,7 +43,7 @@ impl Budgets {
     pub fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, u64>, owners: &BTreeMap<Slot, ClusterId>) {
         for (slot, &ok) in sums {
             if let Some(account) = owners.get(slot).and_then(|cluster| self.places.get(cluster)) {
-                let amount = ok.saturating_mul(u64::from(Cost::DEPOSIT.0));
+                let amount = ok.saturating_mul(u64::from(deposit(account.rules).0));
                 board.deposit(account.place, u32::try_from(amount).unwrap_or(u32::MAX), u32::MAX);
             }
         }
@@ -48,23 +52,25 @@ impl Budgets {
     /// Gives those that are new their first income, so that a failure right after the start (or after a reload) may be
     /// retried. Before their snapshot is published.
     pub fn open<S>(&mut self, board: &Board<S>, now: Timestamp) {
-        for Account { place, at } in self.places.values_mut().filter(|account| account.at.is_none()) {
+        for Account { place, rules, at } in self.places.values_mut().filter(|account| account.at.is_none()) {
             *at = Some(now);
-            board.deposit(*place, FLOOR_PER_SECOND, u32::MAX);
+            board.deposit(*place, income(*rules, SECOND), u32::MAX);
         }
     }
 
     /// Lets time pass, for all that are open. For the tick: over shorter spans the leak is lost to rounding.
     pub fn advance<S>(&mut self, board: &Board<S>, now: Timestamp) {
-        for Account { place, at } in self.places.values_mut() {
+        for Account { place, rules, at } in self.places.values_mut() {
             let Some(before) = at.replace(now) else { continue };
             let elapsed = now.since(before);
             // Lost against a retry at the same time: the next tick takes it.
             let _ = board.withdraw(*place, leak(board.balance(*place), elapsed));
-            board.deposit(*place, income(elapsed), u32::MAX);
+            board.deposit(*place, income(*rules, elapsed), u32::MAX);
         }
     }
 }
+
+const SECOND: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -76,7 +82,7 @@ mod tests {
         let board = Board::new(1, Arc::new(()));
         let mut budgets = Budgets::default();
         let cluster = ClusterId::from("a");
-        let place = budgets.place(&cluster);
+        let place = budgets.place(&cluster, RetryBudget::NATIVE);
         let mut now = Timestamp::ZERO;
         budgets.open(&board, now);
         budgets.open(&board, now);
@@ -85,12 +91,28 @@ mod tests {
         budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
         assert_eq!(board.balance(place), 203_000);
         for _ in 0..1000 {
-            now = now + std::time::Duration::from_millis(100);
+            now = now + Duration::from_millis(100);
             budgets.advance(&board, now);
         }
         // What traffic paid has expired after 100 s; what is left is the floor's.
         assert!((29_000..=31_000).contains(&board.balance(place)), "{}", board.balance(place));
-        assert_eq!(budgets.place(&cluster), place);
-        assert_ne!(budgets.place(&ClusterId::from("b")), place);
+        assert_eq!(budgets.place(&cluster, RetryBudget::NATIVE), place);
+        assert_ne!(budgets.place(&ClusterId::from("b"), RetryBudget::NATIVE), place);
+    }
+
+    #[test]
+    fn a_reload_changes_what_traffic_pays() {
+        let board = Board::new(1, Arc::new(()));
+        let mut budgets = Budgets::default();
+        let cluster = ClusterId::from("a");
+        let none = RetryBudget { percent: 0, per_second: 0 };
+        let place = budgets.place(&cluster, none);
+        budgets.open(&board, Timestamp::ZERO);
+        let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
+        assert_eq!(board.balance(place), 0, "nothing is paid, nothing may be repeated");
+        assert_eq!(budgets.place(&cluster, RetryBudget { percent: 50, per_second: 0 }), place);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), 10)]), &owners);
+        assert_eq!(board.balance(place), 5000);
     }
 }

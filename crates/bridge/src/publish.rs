@@ -94,7 +94,13 @@ impl Publisher {
                 Some(view) => Arc::clone(view),
                 None => {
                     is_any_new = true;
-                    Arc::new(cluster_view(cluster, state, &self.policies, needs, budgets.place(&cluster.id)))
+                    Arc::new(cluster_view(
+                        cluster,
+                        state,
+                        &self.policies,
+                        needs,
+                        budgets.place(&cluster.id, cluster.retry.budget),
+                    ))
                 }
             });
         }

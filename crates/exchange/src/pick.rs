@@ -28,19 +28,35 @@ pub(crate) enum Picked {
     PinLost,
 }
 
+/// Whether a request may be the trial of a destination that is on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// It may.
+    Welcome,
+    /// Only where there is nobody else: a failed trial could not be made good.
+    LastResort,
+}
+
 /// The first pick of an exchange.
-pub(crate) fn first(cluster: &ClusterView, pin: Pin, key: Key, worker: &mut Worker, shared: &impl Shared) -> Picked {
+pub(crate) fn first(
+    cluster: &ClusterView,
+    pin: Pin,
+    key: Key,
+    trial: Trial,
+    worker: &mut Worker,
+    shared: &impl Shared,
+) -> Picked {
     let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
     match (pin, policy) {
-        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), key, worker, shared),
+        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), key, trial, worker, shared),
         (Pin::To(index), Some(policy)) => {
             let is_available = cluster.available.contains(&index.0);
             match is_available.then(|| admit(cluster, index, shared)).flatten() {
                 Some(admission) => Picked::One(index, admission),
-                None => without_pin(cluster, policy, key, worker, shared),
+                None => without_pin(cluster, policy, key, trial, worker, shared),
             }
         }
-        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, key, worker, shared),
+        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, key, trial, worker, shared),
     }
 }
 
@@ -48,11 +64,12 @@ fn without_pin(
     cluster: &ClusterView,
     policy: AffinityFailurePolicy,
     key: Key,
+    trial: Trial,
     worker: &mut Worker,
     shared: &impl Shared,
 ) -> Picked {
     match policy {
-        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), key, worker, shared),
+        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), key, trial, worker, shared),
         AffinityFailurePolicy::Return503Error => Picked::PinLost,
     }
 }
@@ -71,24 +88,39 @@ pub(crate) fn next(
     cluster: &ClusterView,
     tried: &IndexSet,
     key: Key,
+    trial: Trial,
     worker: &mut Worker,
     shared: &impl Shared,
 ) -> Picked {
     let busy = Busy { cluster, shared };
-    let Worker { turns, random } = worker;
+    let Worker { turns, random, .. } = worker;
     let mut refused: Option<IndexSet> = None;
+    // Gated ones that would have been picked by a request that may be their trial.
+    let mut spared: Option<IndexSet> = None;
     // Each round but the last refuses one more.
     for _ in 0..=cluster.available.len() {
         let excluded = refused.as_ref().unwrap_or(tried);
-        let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else {
-            return Picked::Nobody;
-        };
-        match admit(cluster, index, shared) {
+        let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else { break };
+        let is_spared = trial == Trial::LastResort && is_gated(cluster, index);
+        match (!is_spared).then(|| admit(cluster, index, shared)).flatten() {
             Some(admission) => return Picked::One(index, admission),
             None => refused.get_or_insert_with(|| tried.clone()).insert(index),
         }
+        if is_spared {
+            spared.get_or_insert_with(IndexSet::default).insert(index);
+        }
     }
-    Picked::Nobody
+    let mut spared = cluster
+        .available
+        .iter()
+        .map(|&index| DestinationIndex(index))
+        .filter(|&index| spared.as_ref().is_some_and(|spared| spared.contains(index)));
+    let found = spared.find_map(|index| Some((index, admit(cluster, index, shared)?)));
+    found.map_or(Picked::Nobody, |(index, admission)| Picked::One(index, admission))
+}
+
+fn is_gated(cluster: &ClusterView, index: DestinationIndex) -> bool {
+    cluster.destinations.get(index.index()).is_some_and(|destination| destination.is_gated)
 }
 
 /// Claims the destination's gate where one stands; `None` when somebody holds it.

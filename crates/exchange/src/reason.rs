@@ -51,8 +51,10 @@ pub enum Reason {
     ReusedConnectionReset,
     /// HTTP/2: the destination did not process the request and it could not be sent again: 502.
     Unprocessed,
-    /// No head in time (idle or per-try): 504.
+    /// No byte for the idle time before a head: 504.
     ResponseTimeout,
+    /// No head within the attempt's own time: 504.
+    PerTryTimeout,
     /// Not HTTP: 502.
     ProtocolError,
     /// The destination's head is too large: 502.
@@ -68,6 +70,40 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them, for the documentation and the tests.
+    pub const ALL: [Self; 30] = [
+        Self::Route,
+        Self::Denied,
+        Self::AccessDenied,
+        Self::Maintenance,
+        Self::NoHost,
+        Self::TooManyRequests,
+        Self::TooManyInFlight,
+        Self::Path,
+        Self::NoRoute,
+        Self::MethodNotAllowed,
+        Self::NoCluster,
+        Self::NoneAvailable,
+        Self::NoLiveUpstreams,
+        Self::AffinityLost,
+        Self::Dns,
+        Self::ConnectionRefused,
+        Self::Unreachable,
+        Self::ConnectTimeout,
+        Self::Tls,
+        Self::ConnectionReset,
+        Self::ReusedConnectionReset,
+        Self::Unprocessed,
+        Self::ResponseTimeout,
+        Self::PerTryTimeout,
+        Self::ProtocolError,
+        Self::HeadTooLarge,
+        Self::Deadline,
+        Self::Local,
+        Self::ClientGone,
+        Self::ClientBody,
+    ];
+
     /// What a failed attempt means for the client when there is no other answer.
     pub fn of_failure(failure: Option<FailureKind>, progress: Progress) -> Self {
         let Some(failure) = failure else {
@@ -86,6 +122,7 @@ impl Reason {
             | FailureKind::BodyCut
             | FailureKind::Cancelled => Self::ConnectionReset,
             FailureKind::HeadTimeout | FailureKind::BodyTimeout => Self::ResponseTimeout,
+            FailureKind::TryTimeout => Self::PerTryTimeout,
             FailureKind::Protocol | FailureKind::Status | FailureKind::Body => Self::ProtocolError,
             FailureKind::HeadTooLarge => Self::HeadTooLarge,
             FailureKind::Local => Self::Local,
@@ -117,7 +154,7 @@ impl Reason {
             | Self::ProtocolError
             | Self::HeadTooLarge => 502,
             Self::NoCluster | Self::NoneAvailable | Self::AffinityLost | Self::Maintenance | Self::Local => 503,
-            Self::ConnectTimeout | Self::ResponseTimeout | Self::Deadline => 504,
+            Self::ConnectTimeout | Self::ResponseTimeout | Self::PerTryTimeout | Self::Deadline => 504,
         }
     }
 
@@ -138,7 +175,7 @@ impl Reason {
             Self::ConnectTimeout => "connection_timeout",
             Self::Tls => "tls_protocol_error",
             Self::ConnectionReset | Self::ReusedConnectionReset | Self::Unprocessed => "connection_terminated",
-            Self::ResponseTimeout | Self::Deadline => "http_response_timeout",
+            Self::ResponseTimeout | Self::PerTryTimeout | Self::Deadline => "http_response_timeout",
             Self::ProtocolError => "http_protocol_error",
             Self::HeadTooLarge => "http_response_header_section_size",
             Self::Local => "proxy_internal_error",
@@ -171,6 +208,7 @@ impl Reason {
             Self::ReusedConnectionReset => "reused-connection-reset",
             Self::Unprocessed => "not-processed",
             Self::ResponseTimeout => "response-timeout",
+            Self::PerTryTimeout => "per-try-timeout",
             Self::ProtocolError => "not-http",
             Self::HeadTooLarge => "response-head-too-large",
             Self::Deadline => "deadline",
@@ -185,6 +223,8 @@ impl Reason {
 mod tests {
     use super::*;
 
+    const DOCS: &str = include_str!("../../../docs/http.md");
+
     #[test]
     fn every_failure_has_an_answer_with_a_status_of_its_side() {
         for failure in FailureKind::ALL {
@@ -192,6 +232,14 @@ mod tests {
             let is_client = matches!(failure, FailureKind::ClientGone | FailureKind::ClientBody);
             assert_eq!(reason.status() < 500, is_client, "{failure:?}");
             assert!(reason.proxy_error().is_some() || failure == FailureKind::ClientGone, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn every_reason_stands_in_the_documentation_with_its_status() {
+        for reason in Reason::ALL.into_iter().filter(|reason| *reason != Reason::Route) {
+            let row = format!("| `{}` | {} |", reason.details(), reason.status());
+            assert!(DOCS.contains(&row), "docs/http.md has no row {row}");
         }
     }
 

@@ -99,6 +99,7 @@ mod tests {
                 client: [127, 0, 0, 1].into(),
                 body: BodyFacts::None,
                 is_upgrade: false,
+                attempt: 1,
             };
             RedirectView::of(text).fill(&facts).map(|text| text.to_string())
         };

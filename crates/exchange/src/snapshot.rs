@@ -13,7 +13,7 @@ use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
 use model::page::ErrorPage;
 use model::ratio::Ratio;
-use model::retry::RetryRules;
+use model::retry::{RetryRules, RouteRetry};
 use model::route::{Buffering, Route, RouteAction};
 use model::timeouts::Timeouts;
 use model::upstream::UpstreamHttp;
@@ -58,6 +58,8 @@ pub struct RouteView {
     pub transforms: Option<Box<TransformView>>,
     /// Bodies of our own answers: the route's, then those for all.
     pub error_pages: Vec<ErrorPage>,
+    /// Its own retry rules for each cluster that it leads to; empty: the clusters' rules.
+    pub retry: Vec<(ClusterIndex, RetryRules)>,
 }
 
 impl RouteView {
@@ -87,8 +89,19 @@ impl RouteView {
             rules: AccessRules::of(&route.id, &route.policy).map(Box::new),
             transforms: TransformView::of(route).map(Box::new),
             error_pages: [&route.policy.error_pages[..], &config.answers.error_pages].concat(),
+            retry: route.policy.retry.as_ref().map(|own| own_rules(own, &route.action, config)).unwrap_or_default(),
         }
     }
+}
+
+fn own_rules(own: &RouteRetry, action: &RouteAction, config: &Config) -> Vec<(ClusterIndex, RetryRules)> {
+    let leads_to = |id: &ClusterId| match action {
+        RouteAction::Cluster(one) => one.as_ref() == Some(id),
+        RouteAction::Clusters(split) => split.sides.iter().any(|side| side.cluster == *id),
+        RouteAction::Respond { .. } | RouteAction::Redirect { .. } | RouteAction::Deny(_) => false,
+    };
+    let clusters = (0..).zip(&config.clusters).filter(|(_, cluster)| leads_to(&cluster.id));
+    clusters.map(|(place, cluster)| (ClusterIndex(place), own.over(&cluster.retry))).collect()
 }
 
 /// What becomes of a request, with the cluster's name resolved.

@@ -88,6 +88,26 @@ pub struct Attempt {
     pub connection: Connection,
     /// How it came past the destination's gate.
     pub admission: Admission,
+    /// Its own time, from its beginning to its response's head; `None`: it has no limit of its own.
+    pub limit: Option<TryLimit>,
+}
+
+/// The time of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryLimit {
+    /// It ends the attempt, also the last one.
+    Given(Duration),
+    /// It was learnt, and ends the attempt only where [`crate::Exchange::may_be_cut`] says so.
+    Learnt(Duration),
+}
+
+impl TryLimit {
+    /// How long it is.
+    pub fn span(self) -> Duration {
+        match self {
+            Self::Given(span) | Self::Learnt(span) => span,
+        }
+    }
 }
 
 /// Which connection an attempt uses.
@@ -169,6 +189,8 @@ pub trait Shared {
     /// Takes the price of one retry from the cluster's budget; false when it is not there. Never called with nothing.
     /// What comes in (`retry::budget`) is paid at the core's tick, so that a request that succeeds writes nothing.
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;
+    /// Whether the cluster's budget holds the price of one retry. Takes nothing.
+    fn can_pay(&self, budget: u32, cost: Cost) -> bool;
     /// Claims the destination's gate; false when somebody holds it.
     fn claim(&self, slot: Slot) -> bool;
     /// Whether more than half of the destination's attempts of the last 10 s failed (of five or more): when all that is

@@ -14,32 +14,35 @@
 //! Inputs that do not fit the state change nothing. On the common path (one attempt, no cookie, up to 64 destinations)
 //! nothing is allocated.
 //!
-//! This file has the states and the inputs; `start` begins, `next` decides what follows an attempt, `end` forwards and
-//! reports.
+//! This file has the states and the inputs; `start` begins, `next` decides what follows an attempt, `pace` how long one
+//! may take, `end` forwards and reports.
 
 mod start;
 
 mod next;
 
+mod pace;
+
 mod end;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use balance::affinity::Pin;
 use balance::affinity::cookie::set_cookie;
 use balance::{IndexSet, Key, Turns};
 use model::cluster::Compat;
 use model::config::Config;
-use model::id::{ClusterId, ClusterIndex, DestinationIndex};
+use model::id::{ClusterId, ClusterIndex, DestinationIndex, RouteId};
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::random::Random;
 use model::request::RequestFacts;
+use model::retry::RetryRules;
 use model::time::Timestamp;
-use retry::{Repeatable, Replay, RetryDenied};
+use retry::{Pace, Repeatable, Replay, RetryDenied};
 
 use self::next::Ground;
 use crate::reason::Reason;
-use crate::snapshot::{ActionView, ClusterView, Snapshot};
+use crate::snapshot::{ActionView, ClusterView, RouteView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Input, Placement, Report, Shared, Step};
 use crate::transform::Rewritten;
 
@@ -50,18 +53,22 @@ pub struct Worker {
     pub turns: Turns,
     /// Where its random choices come from.
     pub random: Random,
+    /// What routes with `per_try_timeout: adaptive` have taught it.
+    paces: BTreeMap<RouteId, Pace>,
 }
 
 impl Worker {
     /// A worker that has served nothing yet; give each worker another seed.
     pub fn new(seed: u64) -> Self {
-        Self { turns: Turns::new(), random: Random::new(seed) }
+        Self { turns: Turns::new(), random: Random::new(seed), paces: BTreeMap::new() }
     }
 
     /// Forgets the clusters that are not in `config`. To be called when a worker has seen another configuration.
     pub fn retain(&mut self, config: &Config) {
         let alive: BTreeSet<&ClusterId> = config.clusters.iter().map(|cluster| &cluster.id).collect();
         self.turns.retain(|cluster| alive.contains(cluster));
+        let routes: BTreeSet<&RouteId> = config.routes.iter().map(|route| &route.id).collect();
+        self.paces.retain(|route, _| routes.contains(route));
     }
 }
 
@@ -72,6 +79,8 @@ pub struct Exchange {
     state: State,
     placement: Placement,
     request: Repeatable,
+    /// Attempts of proxies before this one.
+    before: u8,
     deadline: Option<Timestamp>,
     /// Whose patience `deadline` is.
     patience: Patience,
@@ -172,6 +181,7 @@ impl Exchange {
             state: State::Ended,
             placement: Placement::default(),
             request: Repeatable::of(facts),
+            before: facts.attempt.saturating_sub(1),
             deadline: None,
             patience: Patience::Ours,
             pin: Pin::Absent,
@@ -205,7 +215,7 @@ impl Exchange {
     ) -> Step {
         let step = match (self.state, input) {
             (State::Gathering, Input::Gathered) => match self.placement.cluster.zip(self.cluster(snapshot)) {
-                Some((index, cluster)) => self.first(now, index, cluster, worker, shared),
+                Some((index, cluster)) => self.first(now, index, cluster, snapshot, worker, shared),
                 None => self.answer(Answer::of(Reason::NoCluster)),
             },
             (State::Gathering, Input::DeadlineReached) => self.answer(Answer::of(Reason::Deadline)),
@@ -220,7 +230,8 @@ impl Exchange {
                 let head = AttemptEnd { retry_after, ..cut(None, Some(status)) };
                 match self.cluster(snapshot) {
                     Some(cluster) => {
-                        let ground = Ground { now, cluster, shared };
+                        self.learn(now, running, &head, snapshot, worker);
+                        let ground = Ground { now, cluster, snapshot, shared };
                         self.head_arrived(running, &head, content, body_replayable, &ground, worker)
                     }
                     None => self.forward(running, &head, content, None),
@@ -299,7 +310,7 @@ impl Exchange {
             cookies.push(set_cookie(&affinity.key_name, &pinned.affinity_key, &affinity.cookie));
         }
         if let Some(side) = self.new_side
-            && let Some(route) = self.placement.route.and_then(|route| snapshot.routes.get(route.index()))
+            && let Some(route) = self.route(snapshot)
             && let ActionView::Split(split) = &route.action
         {
             cookies.extend(split.set_cookie(side));
@@ -327,21 +338,41 @@ impl Exchange {
         self.attempts
     }
 
+    /// What destinations are told of the attempt that runs, when it is not our first: which one it is, those of proxies
+    /// before this one included.
+    pub fn mark(&self) -> Option<u8> {
+        (self.attempts > 1).then(|| self.before.saturating_add(self.attempts))
+    }
+
     /// The driver could not keep the held response: [`Step::AnswerHeld`] will not come for it.
     pub fn drop_held(&mut self) {
         self.held = Held::Nothing;
+    }
+
+    /// The rules that hold for it: the route's own, or its cluster's.
+    fn rules<'s>(&self, cluster: &'s ClusterView, snapshot: &'s Snapshot) -> &'s RetryRules {
+        let own = self.route(snapshot).map(|route| route.retry.as_slice()).unwrap_or_default();
+        let found = own.iter().find(|(index, _)| Some(*index) == self.placement.cluster);
+        found.map_or(&cluster.retry, |(_, rules)| rules)
+    }
+
+    fn route<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s RouteView> {
+        self.placement.route.and_then(|route| snapshot.routes.get(route.index()))
     }
 
     fn connect(
         &mut self,
         now: Timestamp,
         cluster: ClusterIndex,
-        destination: DestinationIndex,
-        admission: Admission,
+        (destination, admission): (DestinationIndex, Admission),
+        snapshot: &Snapshot,
+        worker: &mut Worker,
     ) -> Attempt {
         self.tried.insert(destination);
         self.attempts = self.attempts.saturating_add(1);
-        let attempt = Attempt { cluster, destination, number: self.attempts, connection: Connection::Any, admission };
+        let limit = self.limit(now, snapshot, worker);
+        let attempt =
+            Attempt { cluster, destination, number: self.attempts, connection: Connection::Any, admission, limit };
         self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
         attempt
     }

@@ -5,13 +5,14 @@ mod support;
 
 use std::time::Duration;
 
-use exchange::step::Part;
-use exchange::{Admission, Input, Reason, RetryDenied, Step};
+use exchange::step::{Part, TryLimit};
+use exchange::{Admission, Exchange, Input, Reason, Replay, RetryDenied, Step, Worker};
 use model::available::Because;
 use model::cluster::Compat;
 use model::id::{DestinationIndex, Slot};
 use model::outcome::{AttemptEnd, FailureKind, OutcomeClass, Progress};
-use model::retry::RetryRules;
+use model::request::RequestFacts;
+use model::retry::{NonIdempotent, RetryConditions, RetryRules, RouteRetry, TryPace};
 use model::route::{Route, RouteAction};
 use model::time::Timestamp;
 use support::words::{ended, events, head, word};
@@ -338,10 +339,10 @@ fn a_worker_forgets_the_turns_of_clusters_that_are_gone() {
     let mut cluster = cluster(Compat::None, &["a", "b"]);
     cluster.load_balancing = model::balancing::LoadBalancing::RoundRobin;
     let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
-    let mut worker = exchange::Worker::new(1);
+    let mut worker = Worker::new(1);
     let empty = format!("{:?}", worker.turns);
     let request = Request::get();
-    exchange::Exchange::begin(Timestamp::ZERO, &request.facts(), &snapshot, &mut worker, &board);
+    Exchange::begin(Timestamp::ZERO, &request.facts(), &snapshot, &mut worker, &board);
     let used = format!("{:?}", worker.turns);
     assert_ne!(used, empty);
     worker.retain(&snapshot.config);
@@ -349,4 +350,95 @@ fn a_worker_forgets_the_turns_of_clusters_that_are_gone() {
     let gone = model::config::Config { clusters: vec![], ..(*snapshot.config).clone() };
     worker.retain(&gone);
     assert_eq!(format!("{:?}", worker.turns), empty);
+}
+
+#[test]
+fn a_request_that_may_not_be_repeated_is_no_trial_unless_there_is_nobody_else() {
+    let one = cluster(Compat::None, &["a", "b"]);
+    let states =
+        [true, false].map(|is_gated| State { slot: Slot(u32::from(!is_gated)), because: Because::Health, is_gated });
+    let board = Board::default();
+    let both = snapshot(view(&one, &states, vec![0, 1]), &[route(None)]);
+    let begin = |snapshot, method| word(&Walk::begin(&Request::method(method), snapshot, &board).1);
+    assert_eq!(begin(&both, "POST"), "connect 1");
+    assert_eq!(begin(&both, "GET"), "connect 0", "FirstAlphabetical, and the gate is open");
+    assert_eq!(begin(&both, "GET"), "connect 1", "one trial at a time");
+    board.taken.borrow_mut().clear();
+    let alone = snapshot(view(&one, &states, vec![0]), &[route(None)]);
+    assert_eq!(begin(&alone, "POST"), "connect 0");
+    assert_eq!(begin(&alone, "POST"), "503 none-available");
+}
+
+#[test]
+fn later_attempts_are_marked_with_those_of_proxies_before_counted() {
+    let cluster = cluster(Compat::None, &["a", "b"]);
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    for (came, marks) in [(1, [None, Some(2)]), (3, [None, Some(4)]), (u8::MAX, [None, Some(u8::MAX)])] {
+        let request = Request::get();
+        let facts = RequestFacts { attempt: came, ..request.facts() };
+        let mut worker = Worker::new(1);
+        let (mut exchange, _) = Exchange::begin(Timestamp::ZERO, &facts, &snapshot, &mut worker, &board);
+        assert_eq!(exchange.mark(), marks[0], "what came goes on");
+        let refused = ended(Progress::NotSent, FailureKind::Refused);
+        exchange.handle(Timestamp::ZERO, refused, &snapshot, &mut worker, &board);
+        assert_eq!(exchange.mark(), marks[1]);
+    }
+}
+
+#[test]
+fn a_route_has_rules_of_its_own_and_the_clusters_where_it_names_none() {
+    let cluster = cluster(Compat::None, &["a", "b", "c"]);
+    let board = Board::default();
+    let reset = ended(Progress::Sent, FailureKind::Reset);
+    let steps = |own: RouteRetry, method, inputs: &[Input]| {
+        let mut route = route(None);
+        route.policy.retry = Some(own);
+        let snapshot = snapshot(whole(&cluster), &[route]);
+        let (mut walk, _) = Walk::begin(&Request::method(method), &snapshot, &board);
+        let words: Vec<String> = inputs.iter().map(|&input| word(&walk.handle(input))).collect();
+        (words.join("; "), walk.exchange.retry_denied())
+    };
+    let off = RouteRetry { attempts: Some(1), ..RouteRetry::default() };
+    assert_eq!(steps(off, "GET", &[reset]), ("502 connection-reset".to_owned(), Some(RetryDenied::Attempts)));
+    let conditions = RetryConditions { error: false, timeout: false, invalid_header: false, statuses: vec![500] };
+    let own = RouteRetry { conditions: Some(conditions), ..RouteRetry::default() };
+    let (words, denied) = steps(own.clone(), "GET", &[head(500), reset]);
+    assert_eq!((words.as_str(), denied), ("hold, connect 1; held", Some(RetryDenied::Condition)));
+    assert_eq!(steps(own, "GET", &[head(503)]).0, "forward");
+    let opted = RouteRetry { non_idempotent: Some(NonIdempotent::Always), ..RouteRetry::default() };
+    assert_eq!(steps(opted, "POST", &[reset]).0, "connect 1");
+}
+
+#[test]
+fn an_adaptive_route_learns_its_time_and_gives_up_only_what_may_go_elsewhere() {
+    let mut one = cluster(Compat::None, &["a", "b", "c"]);
+    one.retry.per_try_timeout = Some(Duration::from_secs(5));
+    let mut route = route(None);
+    route.policy.retry = Some(RouteRetry { pace: TryPace::Adaptive, ..RouteRetry::default() });
+    let (snapshot, board) = (snapshot(whole(&one), &[route]), Board::default());
+    let mut worker = Worker::new(1);
+    let mut now = Timestamp::from_secs(1);
+    let mut limit = |method: &str, worker: &mut Worker| {
+        let request = Request::method(method);
+        let (mut exchange, step) = Exchange::begin(now, &request.facts(), &snapshot, worker, &board);
+        let Step::Connect(attempt) = step else { panic!("{step:?}") };
+        let may = |replay| exchange.may_be_cut(now, replay, &snapshot, &board);
+        let may = [Replay::Possible, Replay::Lost].map(may);
+        now = now + Duration::from_millis(10);
+        exchange.handle(now, head(200), &snapshot, worker, &board);
+        (attempt.limit, may)
+    };
+    for _ in 0..60 {
+        assert_eq!(limit("GET", &mut worker).0, Some(TryLimit::Given(Duration::from_secs(5))), "nothing is known yet");
+    }
+    let _ = (0..60).map(|_| limit("GET", &mut worker)).collect::<Vec<_>>();
+    let (learnt, may) = limit("GET", &mut worker);
+    assert!(matches!(learnt, Some(TryLimit::Learnt(span)) if span < Duration::from_millis(400)), "{learnt:?}");
+    assert_eq!(may, [true, false]);
+    assert_eq!(limit("POST", &mut worker).1, [false, false]);
+    board.is_broke.set(true);
+    assert_eq!(limit("GET", &mut worker).1, [false, false], "the budget would refuse it");
+    board.is_broke.set(false);
+    board.failing.replace([1, 2].into());
+    assert_eq!(limit("GET", &mut worker).1, [false, false], "nobody would do better");
 }

@@ -61,7 +61,11 @@ pub(crate) fn count_failure(counter: &mut Counter, failure: Option<FailureKind>)
             &mut counter.http_failure
         }
         Some(
-            FailureKind::ConnectTimeout | FailureKind::HeadTimeout | FailureKind::BodyTimeout | FailureKind::Deadline,
+            FailureKind::ConnectTimeout
+            | FailureKind::HeadTimeout
+            | FailureKind::TryTimeout
+            | FailureKind::BodyTimeout
+            | FailureKind::Deadline,
         ) => &mut counter.timeout_failure,
         Some(
             FailureKind::Dns

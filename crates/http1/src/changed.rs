@@ -122,6 +122,7 @@ pub(crate) fn request_fields<'a>(
             | Known::ForwardedPrefix
             | Known::AltSvc
             | Known::RetryAfter
+            | Known::Attempt
             | Known::Date => {
                 if !is_own(name) {
                     fields.push((name.into(), value.into()));

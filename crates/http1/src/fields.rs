@@ -132,6 +132,8 @@ pub enum Known {
     AltSvc,
     /// `Retry-After`.
     RetryAfter,
+    /// `Lazaret-Attempt`, the mark of a request that a proxy repeats.
+    Attempt,
     /// `Date`.
     Date,
 }
@@ -155,6 +157,7 @@ impl Known {
             (11, b'r') => Self::RetryAfter.if_named(name, b"retry-after"),
             (14, b'c') => Self::ContentLength.if_named(name, b"content-length"),
             (14, b'h') => Self::Hop.if_named(name, b"http2-settings"),
+            (15, b'l') => Self::Attempt.if_named(name, b"lazaret-attempt"),
             (15, b'x') => Self::ForwardedFor.if_named(name, b"x-forwarded-for"),
             (16, b'x') => Self::ForwardedHost.if_named(name, b"x-forwarded-host"),
             (16, b'p') => Self::Hop.if_named(name, b"proxy-connection"),

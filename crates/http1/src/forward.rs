@@ -8,6 +8,7 @@
 //! | `Expect` | as told | |
 //! | `Forwarded` | ends here: one way to say it is enough; the client that a trusted proxy names in it is said in `X-Forwarded-For` | as it is |
 //! | `X-Forwarded-For`, `-Proto`, `-Host`, `-Prefix` | set (`-Prefix`: ends here); from a trusted proxy extended or kept | as they are |
+//! | `Lazaret-Attempt` | of a repeated request said anew, else as it is | as it is |
 //! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
 
 use std::net::IpAddr;
@@ -38,6 +39,9 @@ pub struct RequestRewrite<'a> {
     pub trust: Trust,
     /// Whether `Expect: 100-continue` goes on.
     pub expectation: Expectation,
+    /// Which attempt at this request it is, those of proxies before this one included, when it is not our first;
+    /// `None`: a mark that came goes on.
+    pub attempt: Option<u8>,
     /// What the route changes beside; `None` on nearly all routes.
     pub changes: Option<&'a RequestChanges<'a>>,
 }
@@ -101,6 +105,7 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
             }
             run.end(out);
             write_framing(out, request);
+            write_attempt(out, rewrite.attempt);
             write_forwarded(out, request, rewrite);
         }
         Some(changes) => {
@@ -112,12 +117,23 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
             let host = changed::host(changes);
             write_field(out, b"Host", host.as_deref().unwrap_or(rewrite.host).as_bytes());
             write_framing(out, request);
+            write_attempt(out, rewrite.attempt);
             let passing = request.fields().filter(|(field, ..)| goes_to_destination(field, rewrite));
             let passing = passing.map(|(field, name, value)| (field.known, name, value));
             changed::request_fields(out, request, rewrite, changes, passing);
         }
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// The mark of a request that is not sent for the first time, so that the next proxy does not multiply what this one
+/// repeats.
+fn write_attempt(out: &mut Vec<u8>, attempt: Option<u8>) {
+    if let Some(attempt) = attempt {
+        out.extend_from_slice(b"Lazaret-Attempt: ");
+        write_number(out, u64::from(attempt));
+        out.extend_from_slice(b"\r\n");
+    }
 }
 
 fn write_framing(out: &mut Vec<u8>, request: &Request<'_>) {
@@ -389,6 +405,7 @@ fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
     }
     match field.known {
         Known::Other | Known::AltSvc | Known::RetryAfter | Known::Date => true,
+        Known::Attempt => rewrite.attempt.is_none(),
         Known::Expect => rewrite.expectation == Expectation::Forward,
         Known::ForwardedProto | Known::ForwardedHost | Known::ForwardedPrefix => rewrite.trust == Trust::Trusted,
         Known::Host
@@ -418,6 +435,7 @@ fn goes_to_client(field: &Field) -> bool {
         | Known::ForwardedHost
         | Known::ForwardedPrefix
         | Known::RetryAfter
+        | Known::Attempt
         | Known::Date => true,
         Known::Connection
         | Known::ContentLength

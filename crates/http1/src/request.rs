@@ -231,6 +231,7 @@ impl RequestHead {
                 | Known::ForwardedPrefix
                 | Known::AltSvc
                 | Known::RetryAfter
+                | Known::Attempt
                 | Known::Date => {}
             }
         }
@@ -342,6 +343,13 @@ impl<'a> Request<'a> {
     /// Whether the client takes trailers (`TE: trailers`).
     pub fn wants_trailers(&self) -> bool {
         self.head.wants_trailers
+    }
+
+    /// Which attempt the client says that it is (`Lazaret-Attempt`); 1 where it says nothing, or no number.
+    pub fn attempt(&self) -> u8 {
+        let (bytes, section) = self.section();
+        let said = section.values(bytes, Known::Attempt).next().and_then(|value| std::str::from_utf8(value).ok());
+        said.and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
     }
 
     /// Whether the client offers another protocol that the destination may be offered ([`crate::upgrade`]).

@@ -36,6 +36,7 @@ fn sent(fields: &str, peer: &str, trust: Trust, changes: &RequestChanges<'_>) ->
         proto: "http",
         trust,
         expectation: Expectation::Drop,
+        attempt: None,
         changes: Some(changes),
     };
     let mut out = Vec::new();

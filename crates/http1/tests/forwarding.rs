@@ -19,6 +19,7 @@ const REWRITE: RequestRewrite<'_> = RequestRewrite {
     proto: "http",
     trust: Trust::Untrusted,
     expectation: Expectation::Drop,
+    attempt: None,
     changes: None,
 };
 

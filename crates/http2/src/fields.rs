@@ -47,6 +47,7 @@ pub(crate) fn judge(name: &HeaderName, value: &HeaderValue) -> Result<Place, Mal
         | Known::ForwardedPrefix
         | Known::AltSvc
         | Known::RetryAfter
+        | Known::Attempt
         | Known::Date => Ok(Place::Line),
     }
 }
@@ -68,6 +69,7 @@ pub(crate) fn is_end_to_end(name: &[u8]) -> bool {
         | Known::ForwardedPrefix
         | Known::AltSvc
         | Known::RetryAfter
+        | Known::Attempt
         | Known::Date => true,
     }
 }

@@ -18,13 +18,13 @@ pub use checks::{
     PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
 };
 pub use cluster::{
-    AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, RetryConfig, SessionAffinityConfig,
-    TimeoutsConfig, TlsConfig,
+    AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, RetryBudgetConfig, RetryConfig,
+    SessionAffinityConfig, TimeoutsConfig, TlsConfig,
 };
 pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
 pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};
 pub use policy::{ErrorPageConfig, LimitKeyConfig, MaintenanceConfig, RequestLimitConfig, TransformConfig};
-pub use route::{BufferingConfig, RouteConfig, RouteMatch, ValueRuleConfig};
+pub use route::{BufferingConfig, RouteConfig, RouteMatch, RouteRetryConfig, ValueRuleConfig};
 pub use split::{ForceConfig, StickyConfig, WeightedClusterConfig};
 
 pub(crate) use document::Document;

@@ -11,7 +11,7 @@
 //! | gRPC: DEADLINE_EXCEEDED | Timeout |
 //! | gRPC: any other status | Ok (it is the application's own answer) |
 //! | refused, unreachable, name not found, TLS, connect timeout | ConnFail |
-//! | no head in time; the total deadline cut a running attempt | Timeout |
+//! | no head in time, by idle or per try; the total deadline cut a running attempt | Timeout |
 //! | reset, closed or garbage before a complete head; request body refused by the destination | AppFail |
 //! | body broke off or stood still after the head | Cut |
 //! | a reused connection ended without a byte | Neutral |
@@ -67,7 +67,7 @@ fn failure_class(failure: FailureKind, end: &AttemptEnd) -> OutcomeClass {
         FailureKind::Reset | FailureKind::Closed | FailureKind::Protocol | FailureKind::RequestBody => {
             OutcomeClass::AppFail
         }
-        FailureKind::HeadTimeout => OutcomeClass::Timeout,
+        FailureKind::HeadTimeout | FailureKind::TryTimeout => OutcomeClass::Timeout,
         FailureKind::Deadline if end.status.is_none() => OutcomeClass::Timeout,
         FailureKind::BodyCut | FailureKind::BodyTimeout => OutcomeClass::Cut,
         FailureKind::Status | FailureKind::Body => OutcomeClass::AppFail,

@@ -74,7 +74,7 @@ pub enum FailureKind {
     Reset,
     /// The connection was closed in order before any byte of a response.
     Closed,
-    /// No response head within the idle or per-try time.
+    /// No byte for the idle time before a complete response head.
     HeadTimeout,
     /// What came is not HTTP, or breaks its framing.
     Protocol,
@@ -106,11 +106,13 @@ pub enum FailureKind {
     /// The client's own deadline (`grpc-timeout`), shorter than every limit of ours, was over. Neutral: how long is too
     /// long was not ours to say.
     ClientDeadline,
+    /// No response head within the attempt's own time (`per_try_timeout`).
+    TryTimeout,
 }
 
 impl FailureKind {
     /// All kinds, in order of their codes.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Dns,
         Self::Refused,
         Self::Unreachable,
@@ -133,6 +135,7 @@ impl FailureKind {
         Self::Cancelled,
         Self::Unprocessed,
         Self::ClientDeadline,
+        Self::TryTimeout,
     ];
 
     /// Snake-case word.
@@ -160,6 +163,7 @@ impl FailureKind {
             Self::Cancelled => "cancelled",
             Self::Unprocessed => "unprocessed",
             Self::ClientDeadline => "client_deadline",
+            Self::TryTimeout => "per_try_timeout",
         }
     }
 

@@ -127,4 +127,6 @@ pub struct RequestFacts<'a> {
     pub body: BodyFacts,
     /// The client asks for another protocol (`Upgrade`).
     pub is_upgrade: bool,
+    /// Which attempt the client, a proxy, says that it is (`Lazaret-Attempt`); 1 where it says nothing.
+    pub attempt: u8,
 }

@@ -13,6 +13,8 @@ pub struct RetryRules {
     pub attempts: u8,
     /// Time for one try up to its response head; `None`: no limit of its own.
     pub per_try_timeout: Option<Duration>,
+    /// Whether a try's time is learnt besides, below `per_try_timeout`.
+    pub pace: TryPace,
     /// Whether POST, PATCH and unknown methods are repeated after bytes went out.
     pub non_idempotent: NonIdempotent,
     /// Bytes of a request body that are kept for a second try.
@@ -21,6 +23,8 @@ pub struct RetryRules {
     pub client_timeout: Option<Duration>,
     /// Share of `client_timeout` kept for the network; 0 to 1, in percent.
     pub network_margin_percent: u8,
+    /// How many retries the cluster's traffic pays for.
+    pub budget: RetryBudget,
 }
 
 impl RetryRules {
@@ -40,10 +44,66 @@ impl RetryRules {
             },
             attempts: 3,
             per_try_timeout: None,
+            pace: TryPace::Given,
             non_idempotent: NonIdempotent::Never,
             replay: 64 * 1024,
             client_timeout: None,
             network_margin_percent: 10,
+            budget: RetryBudget::NATIVE,
+        }
+    }
+}
+
+/// How many retries a cluster's traffic pays for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryBudget {
+    /// Percent of the recent first attempts that may be repeated; 0 to 100.
+    pub percent: u8,
+    /// Retries a second that are always paid for, so that a quiet cluster may retry at all.
+    pub per_second: u16,
+}
+
+impl RetryBudget {
+    /// Defaults of the native format.
+    pub const NATIVE: Self = Self { percent: 20, per_second: 3 };
+}
+
+/// Where a try's time comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TryPace {
+    /// From the configuration alone.
+    #[default]
+    Given,
+    /// Learnt from the times of the route's own responses as well.
+    Adaptive,
+}
+
+/// What a route has in place of its cluster's rules; `None`: as the cluster has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteRetry {
+    /// What may be repeated.
+    pub conditions: Option<RetryConditions>,
+    /// All tries together.
+    pub attempts: Option<u8>,
+    /// Time for one try; `Some(None)`: no limit.
+    pub per_try_timeout: Option<Option<Duration>>,
+    /// Where it comes from.
+    pub pace: TryPace,
+    /// Whether methods that are not idempotent may be sent twice.
+    pub non_idempotent: Option<NonIdempotent>,
+}
+
+impl RouteRetry {
+    /// The cluster's rules as they hold on the route.
+    pub fn over(&self, rules: &RetryRules) -> RetryRules {
+        RetryRules {
+            conditions: self.conditions.clone().unwrap_or_else(|| rules.conditions.clone()),
+            attempts: self.attempts.unwrap_or(rules.attempts),
+            per_try_timeout: self.per_try_timeout.unwrap_or(rules.per_try_timeout),
+            pace: self.pace,
+            non_idempotent: self.non_idempotent.unwrap_or(rules.non_idempotent),
+            ..rules.clone()
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::entry::{AccessList, ConnectionLimit, RequestLimit};
 use crate::id::{ClusterId, RouteId};
 use crate::page::{ErrorPage, Maintenance};
 use crate::pattern::PathPattern;
+use crate::retry::RouteRetry;
 use crate::transform::Transform;
 
 /// A route, resolved.
@@ -46,6 +47,8 @@ pub struct RoutePolicy {
     pub error_pages: Vec<ErrorPage>,
     /// Closed for a while; `None`: open.
     pub maintenance: Option<Maintenance>,
+    /// Retry rules in place of the cluster's; `None`: the cluster's.
+    pub retry: Option<RouteRetry>,
 }
 
 /// Whether bodies are taken ahead, in memory alone.

@@ -13,6 +13,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use exchange::Replay;
+use exchange::step::TryLimit;
 use http1::connection::Version;
 use http1::forward;
 use http1::limits::HeadLimits;
@@ -56,13 +58,15 @@ pub(crate) enum ClientFault {
 
 /// The times and facts that bound the wait.
 #[derive(Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct Bounds<'a> {
     /// When the attempt began: what `per_try` counts from.
     pub(crate) started: Timestamp,
     /// When its connection was there.
     pub(crate) connected: Timestamp,
     pub(crate) idle: Duration,
-    pub(crate) per_try: Option<Duration>,
+    pub(crate) per_try: Option<TryLimit>,
+    /// Asked before a learnt limit ends the attempt.
+    pub(crate) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) kind: RequestKind,
     pub(crate) client_version: Version,
@@ -79,7 +83,7 @@ pub(crate) struct Wires<'a, I: Io, R> {
 
 /// Sends `work.out`, then the body, and waits for the head. Interim responses are put into `work.back` and sent from
 /// there; what of them is not sent yet stays there.
-pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds) -> Awaited {
+pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds<'_>) -> Awaited {
     let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, moved: 0, progress: None };
     let awaited = poll_fn(|context| wait.poll(context)).await;
     let sent = wait.back_sent;
@@ -89,7 +93,7 @@ pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds)
 
 struct Wait<'a, I: Io, R> {
     wires: Wires<'a, I, R>,
-    bounds: Bounds,
+    bounds: Bounds<'a>,
     out_sent: usize,
     back_sent: usize,
     /// Interim responses so far.
@@ -235,10 +239,20 @@ impl<I: Io, R> Wait<'_, I, R> {
         }
     }
 
+    /// Whether the attempt's own time ends it. A learnt one may not where nobody else would get the request.
+    fn is_cut_short(&self) -> bool {
+        match self.bounds.per_try {
+            Some(TryLimit::Learnt(_)) => {
+                (self.bounds.may_be_cut)(self.wires.local.io.now(), self.wires.upload.replayable())
+            }
+            Some(TryLimit::Given(_)) | None => true,
+        }
+    }
+
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
             let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
-            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
+            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |limit| self.bounds.started + limit.span());
             let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
             let patience = match self.wires.upload.expectation() {
                 Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
@@ -254,8 +268,15 @@ impl<I: Io, R> Wait<'_, I, R> {
             if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
                 return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled));
             }
-            if due != patience {
+            if due == per_try && self.is_cut_short() {
+                return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout));
+            }
+            if due == idle {
                 return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
+            }
+            if due == per_try {
+                self.bounds.per_try = None;
+                continue;
             }
             // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
             self.wires.upload.fulfil();

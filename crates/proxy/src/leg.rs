@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use board::InFlight;
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
+use exchange::step::TryLimit;
 use http1::proxy_header::OnBehalf;
 use io::Io;
 use model::id::Slot;
@@ -117,10 +118,13 @@ pub(crate) fn announced(cluster: &ClusterView, client: impl FnOnce() -> OnBehalf
 }
 
 /// How long connecting may take. A try's own time counts from its beginning: what would be sent once it is over is better
-/// not sent, so that any request may go elsewhere.
-pub(crate) fn connect_within(cluster: &ClusterView) -> Duration {
+/// not sent, so that any request may go elsewhere. What was learnt of responses says nothing of connections.
+pub(crate) fn connect_within(cluster: &ClusterView, limit: Option<TryLimit>) -> Duration {
     let connect = cluster.timeouts.connect;
-    cluster.retry.per_try_timeout.map_or(connect, |per_try| per_try.min(connect))
+    match limit {
+        Some(TryLimit::Given(span)) => span.min(connect),
+        Some(TryLimit::Learnt(_)) | None => connect,
+    }
 }
 
 /// Whether connections may serve another client after this one.
@@ -147,9 +151,11 @@ pub(crate) async fn connect<I: Io, R: Resolve>(
     destination: &DestinationView,
     now: Timestamp,
     deadline: Option<Timestamp>,
+    limit: Option<TryLimit>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
     let on_behalf = announced(cluster, || client.on_behalf());
-    connect_unless(local, cluster, destination, on_behalf, now, |context| {
+    let due = now + connect_within(cluster, limit);
+    connect_unless(local, cluster, destination, on_behalf, due, |context| {
         if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
             return Poll::Ready(NoLeg::ClientGone);
         }
@@ -158,18 +164,18 @@ pub(crate) async fn connect<I: Io, R: Resolve>(
     .await
 }
 
-/// A new connection, unless `stop` is ready before.
+/// A new connection by `due`, unless `stop` is ready before.
 pub(crate) async fn connect_unless<I: Io, R: Resolve>(
     local: &Local<I, R>,
     cluster: &ClusterView,
     destination: &DestinationView,
     on_behalf: Option<OnBehalf>,
-    now: Timestamp,
+    due: Timestamp,
     mut stop: impl FnMut(&mut Context<'_>) -> Poll<NoLeg>,
 ) -> Result<Leg<I::Stream>, NoLeg> {
     let target = Target { on_behalf, ..key_of(cluster, destination).target() };
     let in_flight = local.board.start(destination.slot);
-    let mut connecting = Box::pin(local.connector.connect(target, now + connect_within(cluster)));
+    let mut connecting = Box::pin(local.connector.connect(target, due));
     poll_fn(|context| {
         if let Poll::Ready(result) = connecting.as_mut().poll(context) {
             return Poll::Ready(result.map_err(|error| NoLeg::Failed(error.kind)));

@@ -126,6 +126,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
             client: facts.client,
             body: request.body(),
             is_upgrade: request.offers_upgrade(),
+            attempt: request.attempt(),
         },
         &snapshot,
         &mut local.picks.borrow_mut(),

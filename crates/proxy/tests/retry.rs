@@ -11,7 +11,7 @@ use model::address::Url;
 use model::cluster::Verify;
 use model::id::Slot;
 use model::outcome::OutcomeClass;
-use model::retry::NonIdempotent;
+use model::retry::{NonIdempotent, RouteRetry, TryPace};
 use model::upstream::UpstreamHttp;
 use support::setup;
 use testkit::destination::{Act, Destination, Moment, refusing};
@@ -185,4 +185,65 @@ fn a_sent_request_is_not_repeated_where_all_that_is_left_fails_most_of_what_it_g
     assert!(proxy.log(1)[0].contains("\"retry_denied\":\"pool\""));
     proxy.board.set_trend(Slot(1), Trend::Steady);
     assert_eq!(send(&proxy, "GET"), 200);
+}
+
+#[test]
+fn a_repeated_request_is_marked_and_one_that_comes_marked_is_not_repeated_again() {
+    let (a, b) = (acting(vec![Act::ReadBody, Act::Reset]), Destination::answering(200, "b"));
+    let proxy = setup(&[a.addr(), b.addr()]).retrying().start();
+    assert_eq!(send(&proxy, "GET"), 200);
+    let mark = |destination: &Destination, at: usize| destination.requests()[at].message.value("lazaret-attempt");
+    assert_eq!((mark(&a, 0), mark(&b, 0).as_deref()), (None, Some("2")));
+
+    let mut client = proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nLazaret-Attempt: 2\r\n\r\n");
+    assert_eq!(client.response().status(), 502);
+    assert_eq!((mark(&a, 1).as_deref(), b.requests().len()), (Some("2"), 1), "it goes on as it came");
+    assert!(proxy.log(2)[1].contains("\"retry_denied\":\"hop\""), "{:?}", proxy.log(2));
+
+    // What nobody got any of is no repetition.
+    let proxy = setup(&[refusing(), b.addr()]).retrying().start();
+    let mut client = proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nLazaret-Attempt: 2\r\n\r\n");
+    assert_eq!((client.response().status(), mark(&b, 1).as_deref()), (200, Some("3")));
+}
+
+#[test]
+fn a_route_may_retry_less_than_its_cluster() {
+    let (a, b) = (acting(vec![Act::ReadBody, Act::Reset]), Destination::answering(200, "b"));
+    let mut setup = setup(&[a.addr(), b.addr()]).retrying();
+    setup.routes[0].policy.retry = Some(RouteRetry { attempts: Some(1), ..RouteRetry::default() });
+    let proxy = setup.start();
+    assert_eq!(send(&proxy, "GET"), 502);
+    assert_eq!(b.requests().len(), 0);
+    assert!(proxy.log(1)[0].contains("\"retry_denied\":\"attempts\""), "{:?}", proxy.log(1));
+}
+
+#[test]
+fn a_learnt_time_gives_up_a_hanging_destination_for_what_may_go_elsewhere_alone() {
+    let slow = vec![Act::ReadBody, Act::Pause(Duration::from_millis(800))];
+    let late = [slow, testkit::destination::answer(200, "a")].concat();
+    let a = Destination::start(move |moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(request) if request.message.target() == "/slow" => late.clone(),
+        Moment::Request(_) => testkit::destination::answer(200, "a"),
+    });
+    let b = Destination::answering(200, "b");
+    let mut setup = setup(&[a.addr(), b.addr()]).retrying();
+    setup.routes[0].policy.retry = Some(RouteRetry { pace: TryPace::Adaptive, ..RouteRetry::default() });
+    let proxy = setup.start();
+    let mut client = proxy.client();
+    let mut ask = |method: &str, path: &str| {
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"));
+        client.response().text()
+    };
+    assert_eq!(ask("GET", "/slow"), "a", "nothing is known yet");
+    for _ in 0..150 {
+        assert_eq!(ask("GET", "/"), "a");
+    }
+    assert_eq!(ask("GET", "/slow"), "b");
+    assert_eq!(ask("POST", "/slow"), "a", "a slow answer is better than none");
+    let line = proxy.log(153).remove(151);
+    assert!(line.contains("{\"destination\":\"d1\",\"outcome\":\"per_try_timeout\""), "{line}");
+    assert_eq!(proxy.count(0, OutcomeClass::Timeout), 1);
 }

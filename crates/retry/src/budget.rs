@@ -1,6 +1,6 @@
 //! The retry budget of a cluster: a token bucket in integer milli-tokens.
 //!
-//! Each first attempt pays a deposit of 0.2 tokens and a floor brings 3 tokens a second, so that retries stay below a
+//! Each first attempt pays a deposit (0.2 tokens unless told otherwise) and a floor brings tokens each second (3), so that retries stay below a
 //! fifth of the recent traffic while a quiet cluster may still retry. What is not used expires: the balance leaks with
 //! a time constant of 10 s (one number in place of a queue of deposits), so the floor alone never piles up more than
 //! 30 tokens. A retry costs 1; after a timeout 2, since it has held resources for long; of a request that was provably
@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use model::retry::RetryBudget;
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -28,19 +29,19 @@ impl Cost {
     pub const SENT: Self = Self(1000);
     /// After a timeout.
     pub const TIMEOUT: Self = Self(2000);
-    /// What each first attempt deposits.
-    pub const DEPOSIT: Self = Self(200);
+}
+
+/// What each first attempt deposits under these settings.
+pub fn deposit(budget: RetryBudget) -> Cost {
+    Cost(u32::from(budget.percent) * 10)
 }
 
 /// How long a deposit counts, on average.
 pub const TTL: Duration = Duration::from_secs(10);
 
-/// The floor: milli-tokens that come in each second, traffic or not.
-pub const FLOOR_PER_SECOND: u32 = 3000;
-
-/// What the floor brings in `elapsed`, in milli-tokens.
-pub fn income(elapsed: Duration) -> u32 {
-    let millis = elapsed.as_millis().saturating_mul(u128::from(FLOOR_PER_SECOND)) / 1000;
+/// What the floor brings in `elapsed`, traffic or not, in milli-tokens.
+pub fn income(budget: RetryBudget, elapsed: Duration) -> u32 {
+    let millis = elapsed.as_millis().saturating_mul(u128::from(budget.per_second));
     u32::try_from(millis).unwrap_or(u32::MAX)
 }
 
@@ -50,7 +51,7 @@ pub fn leak(balance: u32, elapsed: Duration) -> u32 {
     u32::try_from(gone).unwrap_or(balance)
 }
 
-/// A bucket. Starts with the floor's first second, so that a failure right after start may be retried.
+/// A bucket with the settings of the native format. Starts with the floor's first second, so that a failure right after start may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     balance: u32,
@@ -61,7 +62,7 @@ pub struct Bucket {
 impl Bucket {
     /// A bucket that starts at `now`.
     pub fn new(now: Timestamp) -> Self {
-        Self { balance: FLOOR_PER_SECOND, at: now }
+        Self { balance: income(RetryBudget::NATIVE, SECOND), at: now }
     }
 
     /// Lets time pass: income of the floor, expiry of the rest. Earlier times than before change nothing.
@@ -72,16 +73,16 @@ impl Bucket {
             let elapsed = if elapsed >= TTL { elapsed } else { STEP };
             self.at = self.at + elapsed;
             // Long gaps end where the two rates meet.
-            let most = if elapsed > STEP { income(TTL) } else { u32::MAX };
+            let most = if elapsed > STEP { income(RetryBudget::NATIVE, TTL) } else { u32::MAX };
             let rest = self.balance - leak(self.balance, elapsed);
-            self.balance = rest.saturating_add(income(elapsed)).min(most);
+            self.balance = rest.saturating_add(income(RetryBudget::NATIVE, elapsed)).min(most);
         }
     }
 
     /// `count` first attempts were made.
     pub fn deposit(&mut self, now: Timestamp, count: u32) {
         self.advance(now);
-        self.balance = self.balance.saturating_add(count.saturating_mul(Cost::DEPOSIT.0));
+        self.balance = self.balance.saturating_add(count.saturating_mul(deposit(RetryBudget::NATIVE).0));
     }
 
     /// Takes the price of one retry; false when it is not there, and then nothing is taken.
@@ -104,6 +105,7 @@ impl Bucket {
 }
 
 const STEP: Duration = Duration::from_millis(10);
+const SECOND: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -148,10 +150,15 @@ mod tests {
         // A third or so of the deposits is left after one time constant.
         assert!((7_000_000..7_700_000).contains(&bucket.balance()), "{}", bucket.balance());
         bucket.advance(at(100_000));
-        assert_eq!(bucket.balance(), income(TTL));
+        assert_eq!(bucket.balance(), income(RetryBudget::NATIVE, TTL));
         let mut quiet = Bucket::new(at(0));
         (0..100).for_each(|second| quiet.advance(at(second * 1000)));
-        assert!(quiet.balance() <= income(TTL) && quiet.balance() > income(TTL) - 1000, "{}", quiet.balance());
+        assert!(
+            quiet.balance() <= income(RetryBudget::NATIVE, TTL)
+                && quiet.balance() > income(RetryBudget::NATIVE, TTL) - 1000,
+            "{}",
+            quiet.balance()
+        );
     }
 
     #[test]

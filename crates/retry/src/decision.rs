@@ -123,9 +123,24 @@ pub enum RetryDenied {
     Untried,
     /// The untried ones fail as well.
     Pool,
+    /// A proxy before this one repeats the request.
+    Hop,
 }
 
 impl RetryDenied {
+    /// All of them, for the documentation and the tests.
+    pub const ALL: [Self; 9] = [
+        Self::Attempts,
+        Self::Condition,
+        Self::Method,
+        Self::Body,
+        Self::Budget,
+        Self::Deadline,
+        Self::Untried,
+        Self::Pool,
+        Self::Hop,
+    ];
+
     /// Snake-case word, as in the access log and the metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -137,6 +152,7 @@ impl RetryDenied {
             Self::Deadline => "deadline",
             Self::Untried => "untried",
             Self::Pool => "pool",
+            Self::Hop => "hop",
         }
     }
 }
@@ -217,6 +233,9 @@ fn native(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, walk: &Wal
         if !may_repeat(rules, request, end, condition) {
             return denied(RetryDenied::Method);
         }
+        if request.is_repeat {
+            return denied(RetryDenied::Hop);
+        }
     }
     if walk.replay == Replay::Lost {
         return denied(RetryDenied::Body);
@@ -270,6 +289,27 @@ fn may_repeat(rules: &RetryRules, request: &Repeatable, end: &AttemptEnd, condit
     }
 }
 
+/// Whether an attempt that has sent its request and waits for a head may be given up in favour of another destination.
+pub fn may_be_cut(rules: &RetryRules, request: &Repeatable, walk: &Walk) -> bool {
+    let end = AttemptEnd {
+        progress: Progress::Sent,
+        failure: Some(FailureKind::TryTimeout),
+        status: None,
+        call: None,
+        retry_after: false,
+        response_bytes_seen: false,
+        client_gone: false,
+        reused: false,
+    };
+    matches!(native(rules, request, &end, walk, Condition::Timeout), Verdict::Retry { .. })
+}
+
+/// Whether a request may be the trial of a destination that is on its way back: when that fails, nobody notices.
+pub fn may_be_trial(rules: &RetryRules, request: &Repeatable) -> bool {
+    let is_repeatable = request.method.is_safe() || (!request.is_conditional && is_opted_in(rules, request));
+    is_repeatable && rules.attempts > 1 && !request.is_upgrade && !request.is_repeat
+}
+
 fn is_opted_in(rules: &RetryRules, request: &Repeatable) -> bool {
     match rules.non_idempotent {
         NonIdempotent::Never => false,
@@ -305,7 +345,7 @@ fn condition_of(end: &AttemptEnd) -> Condition {
         | FailureKind::Closed
         | FailureKind::RequestBody
         | FailureKind::Unprocessed => Condition::Error,
-        FailureKind::ConnectTimeout | FailureKind::HeadTimeout => Condition::Timeout,
+        FailureKind::ConnectTimeout | FailureKind::HeadTimeout | FailureKind::TryTimeout => Condition::Timeout,
         FailureKind::Protocol => Condition::InvalidHeader,
         FailureKind::HeadTooLarge
         | FailureKind::BodyCut

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of facts. Read in this order: [`request`] (what counts of a request),
 //! [`decision`] (the rules), [`budget`] (the token bucket that keeps retries from multiplying an outage), [`trends`] (who
-//! fails most of what it gets, so that a retry there is no help).
+//! fails most of what it gets, so that a retry there is no help), [`pace`] (how long a try may take).
 //!
 //! ```text
 //!   AttemptEnd ──> decide(rules, compat, request, end, walk) ──> Retry { class, cost } ──> budget ──> next pick
@@ -18,9 +18,12 @@ pub mod budget;
 
 pub mod trends;
 
+pub mod pace;
+
 mod nginx;
 
 pub use budget::{Bucket, Cost};
-pub use decision::{EndState, Pool, Replay, RetryDenied, Target, Verdict, Walk, decide};
+pub use decision::{EndState, Pool, Replay, RetryDenied, Target, Verdict, Walk, decide, may_be_cut, may_be_trial};
+pub use pace::Pace;
 pub use request::Repeatable;
 pub use trends::Trends;

@@ -16,6 +16,9 @@ pub struct Repeatable {
     pub is_conditional: bool,
     /// The client asks for another protocol.
     pub is_upgrade: bool,
+    /// It is repeated already, by a proxy before this one: what has reached a destination is not repeated here as well,
+    /// or each hop would multiply the attempts of the next.
+    pub is_repeat: bool,
 }
 
 impl Repeatable {
@@ -29,6 +32,7 @@ impl Repeatable {
             has_key: is_changing && facts.fields.has("idempotency-key"),
             is_conditional: is_changing && CONDITIONAL.iter().any(|name| facts.fields.has(name)),
             is_upgrade: facts.is_upgrade || facts.method == Method::Connect,
+            is_repeat: facts.attempt > 1,
         }
     }
 }

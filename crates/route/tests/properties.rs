@@ -24,6 +24,7 @@ fn facts<'a>(method: &'a str, host: &'a str, port: u16, path: &'a str, query: Op
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         body: BodyFacts::None,
         is_upgrade: false,
+        attempt: 1,
     }
 }
 

@@ -8,7 +8,7 @@ use model::time::Timestamp;
 use retry::{Cost, Pool, Replay, RetryDenied, Target, Verdict, Walk};
 
 use super::{Exchange, Held, Repeat, Resend, Running, State, Told, Worker};
-use crate::pick::{self, Picked};
+use crate::pick::{self, Picked, Trial};
 use crate::reason::Reason;
 use crate::snapshot::{ClusterView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Content, Shared, Step};
@@ -17,6 +17,7 @@ use crate::step::{Admission, Answer, Attempt, Connection, Content, Shared, Step}
 pub(super) struct Ground<'a, S> {
     pub(super) now: Timestamp,
     pub(super) cluster: &'a ClusterView,
+    pub(super) snapshot: &'a Snapshot,
     pub(super) shared: &'a S,
 }
 
@@ -32,7 +33,10 @@ impl Exchange {
         worker: &mut Worker,
     ) -> Step {
         let cluster = Some(ground.cluster);
-        if !end.status.is_some_and(|status| ground.cluster.retry.conditions.statuses.contains(&status)) {
+        if !end
+            .status
+            .is_some_and(|status| self.rules(ground.cluster, ground.snapshot).conditions.statuses.contains(&status))
+        {
             return self.forward(running, end, content, cluster);
         }
         match self.decide(end, replay, ground) {
@@ -42,13 +46,21 @@ impl Exchange {
                 return self.forward(running, end, content, cluster);
             }
         }
-        match pick::next(ground.cluster, &self.tried, self.key, worker, ground.shared) {
+        match pick::next(
+            ground.cluster,
+            &self.tried,
+            self.key,
+            self.trial(ground.cluster, ground.snapshot),
+            worker,
+            ground.shared,
+        ) {
             Picked::One(destination, admission) => {
                 self.leave(running, end, Repeat::Possible);
                 self.charge(running, ground.cluster, worker);
                 self.held = Held::Response;
                 let cluster = running.attempt.cluster;
-                Step::HoldThenConnect(self.connect(ground.now, cluster, destination, admission))
+                let picked = (destination, admission);
+                Step::HoldThenConnect(self.connect(ground.now, cluster, picked, ground.snapshot, worker))
             }
             // nginx has given the response up before it looks for the next server.
             Picked::Nobody | Picked::PinLost if ground.cluster.compat == Compat::Nginx => {
@@ -84,7 +96,8 @@ impl Exchange {
             self.leave(running, end, Repeat::No);
             return self.answer(Answer::of(reason));
         };
-        let ground = Ground { now, cluster, shared };
+        self.note_cut(now, end, snapshot, worker);
+        let ground = Ground { now, cluster, snapshot, shared };
         match self.decide(end, replay, &ground) {
             Ok(Target::SameFresh) => {
                 // The gate, if there is one, passes on to the resend.
@@ -98,12 +111,13 @@ impl Exchange {
             Ok(Target::Next) => {
                 self.leave(running, end, Repeat::Possible);
                 self.charge(running, cluster, worker);
-                if matches!(end.failure, Some(FailureKind::HeadTimeout)) {
+                if matches!(end.failure, Some(FailureKind::HeadTimeout | FailureKind::TryTimeout)) {
                     self.timeouts = self.timeouts.saturating_add(1);
                 }
-                match pick::next(cluster, &self.tried, self.key, worker, shared) {
+                match pick::next(cluster, &self.tried, self.key, self.trial(cluster, snapshot), worker, shared) {
                     Picked::One(destination, admission) => {
-                        Step::Connect(self.connect(now, running.attempt.cluster, destination, admission))
+                        let picked = (destination, admission);
+                        Step::Connect(self.connect(now, running.attempt.cluster, picked, snapshot, worker))
                     }
                     Picked::Nobody | Picked::PinLost => {
                         self.denied = Some(RetryDenied::Untried);
@@ -120,6 +134,14 @@ impl Exchange {
                 self.last_answer(reason, cluster.compat)
             }
         }
+    }
+
+    /// Whether destinations on their way back may be tried with this request.
+    pub(super) fn trial(&self, cluster: &ClusterView, snapshot: &Snapshot) -> Trial {
+        // nginx's one trial is whatever request comes.
+        let is_welcome =
+            cluster.compat == Compat::Nginx || retry::may_be_trial(self.rules(cluster, snapshot), &self.request);
+        if is_welcome { Trial::Welcome } else { Trial::LastResort }
     }
 
     /// Asks the rules, then the budget.
@@ -139,7 +161,7 @@ impl Exchange {
             time_left: self.deadline.map(|deadline| deadline.since(ground.now)),
             pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(cluster, &self.tried, ground.shared) },
         };
-        match retry::decide(&cluster.retry, cluster.compat, &self.request, end, &walk) {
+        match retry::decide(self.rules(cluster, ground.snapshot), cluster.compat, &self.request, end, &walk) {
             // nginx's rules do not look at who is left.
             Verdict::Retry { target: Target::Next, .. } if self.is_bound(cluster) => Err(RetryDenied::Untried),
             Verdict::Retry { target, cost, .. } => {
@@ -154,7 +176,7 @@ impl Exchange {
     }
 
     /// Whether the client's session lives on one destination and nowhere else.
-    fn is_bound(&self, cluster: &ClusterView) -> bool {
+    pub(super) fn is_bound(&self, cluster: &ClusterView) -> bool {
         let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
         self.pin != Pin::Absent && policy == Some(AffinityFailurePolicy::Return503Error)
     }

@@ -78,8 +78,9 @@ impl Exchange {
             self.rewritten = Some(Box::new(rewritten));
         }
         self.placement.cluster = Some(index);
-        let (ours, theirs) = (patience(view.timeout, &cluster.retry), grpc::timeout(facts));
-        let limits = [ours, cluster.retry.per_try_timeout, Some(cluster.timeouts.idle)];
+        let rules = self.rules(cluster, snapshot);
+        let (ours, theirs) = (patience(view.timeout, rules), grpc::timeout(facts));
+        let limits = [ours, rules.per_try_timeout, Some(cluster.timeouts.idle)];
         if theirs.is_some_and(|theirs| limits.into_iter().flatten().all(|limit| theirs < limit)) {
             self.patience = Patience::Client;
         }
@@ -94,7 +95,7 @@ impl Exchange {
             self.state = State::Gathering;
             return Step::Gather;
         }
-        self.first(now, index, cluster, worker, shared)
+        self.first(now, index, cluster, snapshot, worker, shared)
     }
 
     /// The first pick.
@@ -103,6 +104,7 @@ impl Exchange {
         now: Timestamp,
         index: ClusterIndex,
         cluster: &ClusterView,
+        snapshot: &Snapshot,
         worker: &mut Worker,
         shared: &impl Shared,
     ) -> Step {
@@ -112,8 +114,10 @@ impl Exchange {
         } else {
             self.pin
         };
-        match pick::first(cluster, pin, self.key, worker, shared) {
-            Picked::One(destination, admission) => Step::Connect(self.connect(now, index, destination, admission)),
+        match pick::first(cluster, pin, self.key, self.trial(cluster, snapshot), worker, shared) {
+            Picked::One(destination, admission) => {
+                Step::Connect(self.connect(now, index, (destination, admission), snapshot, worker))
+            }
             Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
             Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),
         }

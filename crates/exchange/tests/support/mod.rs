@@ -197,6 +197,10 @@ impl Shared for Board {
         !self.is_broke.get()
     }
 
+    fn can_pay(&self, _: u32, _: Cost) -> bool {
+        !self.is_broke.get()
+    }
+
     fn claim(&self, slot: Slot) -> bool {
         self.taken.borrow_mut().insert(slot.0)
     }
@@ -254,6 +258,7 @@ impl<'a> Request<'a> {
             client: IpAddr::V4(Ipv4Addr::LOCALHOST),
             body: BodyFacts::None,
             is_upgrade: false,
+            attempt: 1,
         }
     }
 }

@@ -32,6 +32,7 @@ fn breaks_transport(failure: FailureKind) -> bool {
         | FailureKind::Reset
         | FailureKind::Closed
         | FailureKind::HeadTimeout
+        | FailureKind::TryTimeout
         | FailureKind::Protocol
         | FailureKind::RequestBody
         | FailureKind::BodyCut

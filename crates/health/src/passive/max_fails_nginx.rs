@@ -149,6 +149,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::Reset
             | FailureKind::Closed
             | FailureKind::HeadTimeout
+            | FailureKind::TryTimeout
             | FailureKind::Protocol
             | FailureKind::HeadTooLarge
             | FailureKind::RequestBody,

@@ -144,6 +144,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::Reset
         | FailureKind::Closed
         | FailureKind::HeadTimeout
+        | FailureKind::TryTimeout
         | FailureKind::Protocol
         | FailureKind::HeadTooLarge
         | FailureKind::RequestBody

@@ -349,6 +349,7 @@ fn facts(request: &Request) -> RequestFacts<'static> {
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         body: BodyFacts::None,
         is_upgrade: false,
+        attempt: 1,
     }
 }
 

@@ -73,6 +73,10 @@ impl Shared for Sharing<'_> {
         self.board.board().withdraw(budget, cost.0)
     }
 
+    fn can_pay(&self, budget: u32, cost: Cost) -> bool {
+        self.board.board().balance(budget) >= cost.0
+    }
+
     fn claim(&self, slot: Slot) -> bool {
         let guard = self.board.claim_gate(slot, self.now, GATE_LEASE);
         let is_claimed = guard.is_some();

@@ -185,6 +185,20 @@ pub struct RetryConfig {
     /// `trusted`: requests with an Idempotency-Key may be repeated like idempotent ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// How many retries traffic pays for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<RetryBudgetConfig>,
+}
+
+/// `budget` of `retry`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RetryBudgetConfig {
+    /// Share of the recent first attempts that may be repeated, such as `20%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    /// Retries a second that are always paid for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<u16>,
 }
 
 /// `timeouts` of a cluster.

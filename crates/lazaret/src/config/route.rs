@@ -72,6 +72,29 @@ pub struct RouteConfig {
     /// Longest request body in place of the listener's limit, such as `10MiB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_request_body: Option<String>,
+    /// Retry rules in place of the cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RouteRetryConfig>,
+}
+
+/// `retry` of a route: what is `None` is as the cluster has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RouteRetryConfig {
+    /// `error`, `timeout`, `invalid_header`, `http_502` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<String>>,
+    /// All tries together; 1: none is repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u8>,
+    /// For one try up to its head, such as `500ms`; or `adaptive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_try_timeout: Option<String>,
+    /// POST and PATCH, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_idempotent: Option<bool>,
+    /// `trusted`: requests with an Idempotency-Key may be repeated like idempotent ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
 }
 
 impl RouteConfig {

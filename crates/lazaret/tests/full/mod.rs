@@ -7,8 +7,9 @@ use lazaret::config::{
     ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
     ForceConfig, GuardsConfig, HashConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig,
     ListenerConfig, ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
-    ReadmissionConfig, RequestLimitConfig, RetryConfig, RouteConfig, RouteMatch, SessionAffinityConfig, StickyConfig,
-    TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
+    ReadmissionConfig, RequestLimitConfig, RetryBudgetConfig, RetryConfig, RouteConfig, RouteMatch, RouteRetryConfig,
+    SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions,
+    ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -116,6 +117,13 @@ fn policies(second: Duration) -> RouteConfig {
             body: Some("closed".to_owned()),
             retry_after: Some(60 * second),
             allow: vec!["10.1.0.0/16".to_owned()],
+        }),
+        retry: Some(RouteRetryConfig {
+            conditions: Some(vec!["timeout".to_owned()]),
+            attempts: Some(5),
+            per_try_timeout: Some("adaptive".to_owned()),
+            non_idempotent: Some(true),
+            idempotency_key: Some("ignored".to_owned()),
         }),
         ..RouteConfig::default()
     }
@@ -231,6 +239,7 @@ fn cluster(second: Duration) -> ClusterConfig {
             client_timeout: Some(20 * second),
             network_margin: Some("20%".to_owned()),
             idempotency_key: Some("trusted".to_owned()),
+            budget: Some(RetryBudgetConfig { share: Some("30%".to_owned()), per_second: Some(5) }),
         }),
         timeouts: Some(TimeoutsConfig {
             connect: Some(2 * second),

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
+use exchange::step::TryLimit;
 use exchange::{Attempt, Connection, Input};
 use http1::forward::{Expectation, RequestRewrite};
 use http2::error::Malformed;
@@ -96,9 +97,10 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     return Ok(side);
                 }
                 let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+                let due = self.now + leg::connect_within(cluster, self.limit());
                 let (client, timer) = (&mut *self.client, &mut *self.timer);
                 let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
-                let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, self.now, |context| {
+                let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, due, |context| {
                     if client.poll_gone(context).is_ready() {
                         return Poll::Ready(NoLeg::ClientGone);
                     }
@@ -140,7 +142,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let timeouts = &cluster.timeouts;
         let care = Care { idle: timeouts.pool_idle, ping: timeouts.http2_ping };
         let in_flight = local.board.start(destination.slot);
-        let due = self.now + leg::connect_within(cluster);
+        let due = self.now + leg::connect_within(cluster, self.limit());
         let mut opening = pin!(local.streams.open(&local.connector, &key, wanted, care, due));
         let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (client, timer) = (&mut *self.client, &mut *self.timer);
@@ -187,6 +189,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Wish::Pending => Expectation::Forward,
                 Wish::None => Expectation::Drop,
             },
+            attempt: self.exchange.mark(),
             changes: changes.as_ref(),
         };
         self.work.out.clear();
@@ -203,11 +206,14 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
         started: Timestamp,
     ) -> Awaited {
+        let limit = self.limit();
+        let may_be_cut = |now, replay| self.exchange.may_be_cut(now, replay, &self.snapshot, &self.sharing);
         let bounds = Bounds {
             started,
             connected: self.now,
             idle: cluster.timeouts.idle,
-            per_try: cluster.retry.per_try_timeout,
+            per_try: limit,
+            may_be_cut: &may_be_cut,
             deadline: self.exchange.deadline(),
             kind: self.kind,
         };
@@ -220,6 +226,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             timer: &mut *self.timer,
         };
         await_head(wires, bounds).await
+    }
+
+    /// The own time of the attempt that runs.
+    fn limit(&self) -> Option<TryLimit> {
+        self.attempt.and_then(|attempt| attempt.limit)
     }
 
     fn head(&mut self, side: Outgoing<I::Stream>) -> Input {

@@ -5,6 +5,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use exchange::Replay;
+use exchange::step::TryLimit;
 use http1::forward;
 use http1::response::RequestKind;
 use http1::upgrade;
@@ -36,13 +38,15 @@ pub(super) enum Awaited {
 
 /// The times and facts that bound the wait.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct Bounds<'a> {
     /// When the attempt began: what `per_try` counts from.
     pub(super) started: Timestamp,
     /// When its connection was there.
     pub(super) connected: Timestamp,
     pub(super) idle: Duration,
-    pub(super) per_try: Option<Duration>,
+    pub(super) per_try: Option<TryLimit>,
+    /// Asked before a learnt limit ends the attempt.
+    pub(super) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
     pub(super) deadline: Option<Timestamp>,
     pub(super) kind: RequestKind,
 }
@@ -60,7 +64,7 @@ pub(super) struct Wires<'a, I: Io, R, C, D> {
 /// Sends the body, and the head before it, and waits for the response's head. Interim responses are passed on.
 pub(super) async fn await_head<I: Io, R, C: ClientSide, D: DestinationSide>(
     wires: Wires<'_, I, R, C, D>,
-    bounds: Bounds,
+    bounds: Bounds<'_>,
 ) -> Awaited {
     let mut wait = Wait { wires, bounds, interim: 0, moved: 0, progress: None };
     poll_fn(|context| wait.poll(context)).await
@@ -68,7 +72,7 @@ pub(super) async fn await_head<I: Io, R, C: ClientSide, D: DestinationSide>(
 
 struct Wait<'a, I: Io, R, C, D> {
     wires: Wires<'a, I, R, C, D>,
-    bounds: Bounds,
+    bounds: Bounds<'a>,
     /// Interim responses so far.
     interim: usize,
     /// [`Wait::mark`] when it was looked at last.
@@ -165,10 +169,20 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
         }
     }
 
+    /// Whether the attempt's own time ends it. A learnt one may not where nobody else would get the request.
+    fn is_cut_short(&self) -> bool {
+        match self.bounds.per_try {
+            Some(TryLimit::Learnt(_)) => {
+                (self.bounds.may_be_cut)(self.wires.local.io.now(), self.wires.upload.replayable())
+            }
+            Some(TryLimit::Given(_)) | None => true,
+        }
+    }
+
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
             let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
-            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |span| self.bounds.started + span);
+            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |limit| self.bounds.started + limit.span());
             let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
             let patience = match self.wires.upload.expectation() {
                 Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
@@ -184,8 +198,15 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
             if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
                 return Poll::Ready(Awaited::ClientFault(Fault::Stalled));
             }
-            if due != patience {
+            if due == per_try && self.is_cut_short() {
+                return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout));
+            }
+            if due == idle {
                 return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
+            }
+            if due == per_try {
+                self.bounds.per_try = None;
+                continue;
             }
             // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
             self.wires.upload.fulfil();

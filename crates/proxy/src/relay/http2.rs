@@ -193,7 +193,7 @@ impl DestinationSide for Http2 {
             State::Placed(_) => (Progress::NotSent, false),
             State::Failed(known) => (known.progress, false),
             State::Called(call) => {
-                if failure == FailureKind::HeadTimeout {
+                if matches!(failure, FailureKind::HeadTimeout | FailureKind::TryTimeout) {
                     call.timed_out();
                 }
                 (Progress::Sent, call.has_answered())

@@ -105,6 +105,7 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
             client: address,
             body: request.body(),
             is_upgrade: request.offers_upgrade(),
+            attempt: request.attempt(),
         },
         &snapshot,
         &mut local.picks.borrow_mut(),

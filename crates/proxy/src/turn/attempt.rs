@@ -1,6 +1,7 @@
 //! One attempt: a connection, the request over it, the head of its response.
 
 use exchange::snapshot::{ClusterView, DestinationView};
+use exchange::step::TryLimit;
 use exchange::{Attempt, Connection, Input};
 use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
@@ -69,7 +70,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             return Ok(leg);
         }
         let deadline = self.exchange.deadline();
-        leg::connect(self.local, self.client, cluster, destination, self.now, deadline).await
+        leg::connect(self.local, self.client, cluster, destination, self.now, deadline, self.limit()).await
     }
 
     /// Writes head and first bytes of the body.
@@ -91,6 +92,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 Wish::Pending => Expectation::Forward,
                 Wish::None => Expectation::Drop,
             },
+            attempt: self.exchange.mark(),
             changes: changes.as_ref(),
         };
         self.work.out.clear();
@@ -101,17 +103,25 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     }
 
     async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView, started: Timestamp) -> Awaited {
+        let limit = self.limit();
+        let may_be_cut = |now, replay| self.exchange.may_be_cut(now, replay, &self.snapshot, &self.sharing);
         let bounds = Bounds {
             started,
             connected: self.now,
             idle: cluster.timeouts.idle,
-            per_try: cluster.retry.per_try_timeout,
+            per_try: limit,
+            may_be_cut: &may_be_cut,
             deadline: self.exchange.deadline(),
             kind: self.facts.kind,
             client_version: self.facts.version,
         };
         let wires = Wires { local: self.local, client: self.client, leg, work: self.work, upload: &mut self.upload };
         await_head(wires, bounds).await
+    }
+
+    /// The own time of the attempt that runs.
+    fn limit(&self) -> Option<TryLimit> {
+        self.attempt.and_then(|attempt| attempt.limit)
     }
 
     fn head(&mut self, leg: Leg<I::Stream>) -> Input {

@@ -4,7 +4,7 @@
 use super::*;
 
 const fn request(method: Method) -> Repeatable {
-    Repeatable { method, is_lock: false, has_key: false, is_conditional: false, is_upgrade: false }
+    Repeatable { method, is_lock: false, has_key: false, is_conditional: false, is_upgrade: false, is_repeat: false }
 }
 
 fn end(progress: Progress, failure: FailureKind) -> AttemptEnd {
@@ -305,5 +305,36 @@ fn under_nginx_tries_are_the_servers_cut_by_attempts() {
         // Whether anyone is left shows only at the pick.
         let walk = Walk { attempts: used, peers, pool: Pool::Empty, ..FRESH };
         assert_eq!(word(ask_nginx(&rules, &get, &reset, &walk)), expected, "{attempts} {peers} {used}");
+    }
+}
+
+#[test]
+fn what_a_proxy_before_repeats_is_repeated_here_only_when_nothing_was_sent() {
+    let repeat = Repeatable { is_repeat: true, ..request(Method::Get) };
+    let verdict = |progress, failure| ask(&repeat, &end(progress, failure), &FRESH);
+    assert_eq!(verdict(Progress::Sent, FailureKind::Reset), Verdict::Denied(RetryDenied::Hop));
+    assert!(matches!(verdict(Progress::NotSent, FailureKind::Refused), Verdict::Retry { .. }));
+}
+
+#[test]
+fn a_trial_is_what_may_be_repeated_wherever_it_ends() {
+    let rules = RetryRules::native();
+    let opted = RetryRules { non_idempotent: NonIdempotent::Always, ..RetryRules::native() };
+    assert!(may_be_trial(&rules, &request(Method::Get)));
+    for method in [Method::Post, Method::Put, Method::Delete] {
+        assert!(!may_be_trial(&rules, &request(method)), "{method:?}");
+        assert!(may_be_trial(&opted, &request(method)), "{method:?}");
+    }
+    assert!(!may_be_trial(&opted, &Repeatable { is_conditional: true, ..request(Method::Put) }));
+    assert!(!may_be_trial(&rules, &Repeatable { is_upgrade: true, ..request(Method::Get) }));
+    assert!(!may_be_trial(&rules, &Repeatable { is_repeat: true, ..request(Method::Get) }));
+    assert!(!may_be_trial(&RetryRules::off(), &request(Method::Get)));
+}
+
+#[test]
+fn every_reason_to_deny_stands_in_the_documentation() {
+    const DOCS: &str = include_str!("../../../../docs/retry.md");
+    for denied in RetryDenied::ALL {
+        assert!(DOCS.contains(&format!("| `{}` |", denied.as_str())), "{denied:?}");
     }
 }

@@ -22,6 +22,7 @@ fn facts<'a>(path: &'a str, query: Option<&'a str>) -> RequestFacts<'a> {
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         body: BodyFacts::None,
         is_upgrade: false,
+        attempt: 1,
     }
 }
 

@@ -3,7 +3,7 @@
 use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
 use model::balancing::{HashKey, LoadBalancing};
 use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
-use model::retry::{NonIdempotent, RetryRules};
+use model::retry::{NonIdempotent, RetryConditions, RetryRules};
 use model::upstream::{Family, SendProxy, Tunnels};
 
 use super::{Writer, bytes, destination, health, list, optional, quoted, span};
@@ -136,12 +136,7 @@ fn affinity(w: &mut Writer<'_>, affinity: &SessionAffinity) {
 }
 
 fn retry(w: &mut Writer<'_>, retry: &RetryRules) {
-    let conditions = &retry.conditions;
-    let named =
-        [("error", conditions.error), ("timeout", conditions.timeout), ("invalid_header", conditions.invalid_header)];
-    let words = named.iter().filter(|(_, is_on)| *is_on).map(|(word, _)| (*word).to_owned());
-    let words: Vec<_> = words.chain(conditions.statuses.iter().map(|status| format!("http_{status}"))).collect();
-    w.value("conditions", format!("[{}]", words.join(", ")));
+    w.value("conditions", conditions(&retry.conditions));
     w.value("attempts", retry.attempts.to_string());
     w.value("per_try_timeout", span(retry.per_try_timeout));
     w.value("non_idempotent", (retry.non_idempotent == NonIdempotent::Always).to_string());
@@ -150,4 +145,17 @@ fn retry(w: &mut Writer<'_>, retry: &RetryRules) {
     w.value("replay", bytes(retry.replay));
     w.value("client_timeout", span(retry.client_timeout));
     w.value("network_margin", format!("{}%", retry.network_margin_percent));
+    w.block("budget", |w| {
+        w.value("share", format!("{}%", retry.budget.percent));
+        w.value("per_second", retry.budget.per_second.to_string());
+    });
+}
+
+/// What may be repeated, as a list.
+pub fn conditions(conditions: &RetryConditions) -> String {
+    let named =
+        [("error", conditions.error), ("timeout", conditions.timeout), ("invalid_header", conditions.invalid_header)];
+    let words = named.iter().filter(|(_, is_on)| *is_on).map(|(word, _)| (*word).to_owned());
+    let words: Vec<_> = words.chain(conditions.statuses.iter().map(|status| format!("http_{status}"))).collect();
+    format!("[{}]", words.join(", "))
 }

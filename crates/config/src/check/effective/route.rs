@@ -1,11 +1,12 @@
 //! Routes, written down.
 
 use model::entry::LimitKey;
+use model::retry::{NonIdempotent, RouteRetry, TryPace};
 use model::route::{
     Buffering, CaseRule, HostKind, Route, RouteAction, RouteMatch, RoutePolicy, Split, Sticky, ValueMode, ValueRule,
 };
 
-use super::{Writer, bytes, list, optional, quoted, span};
+use super::{Writer, bytes, cluster, list, optional, quoted, span};
 use super::{pages, transforms};
 
 /// Writes one route.
@@ -42,6 +43,9 @@ pub fn write(w: &mut Writer<'_>, route: &Route) {
             w.value("request", bytes(request));
             w.value("response", bytes(response));
         }),
+    }
+    if let Some(own) = &route.policy.retry {
+        w.block("retry", |w| retry(w, own));
     }
     transforms::write(w, &route.policy.transforms);
     pages::error_pages(w, &route.policy.error_pages);
@@ -134,4 +138,23 @@ fn rules(rules: &[ValueRule]) -> String {
         })
         .collect();
     format!("[{}]", written.join(", "))
+}
+
+fn retry(w: &mut Writer<'_>, retry: &RouteRetry) {
+    if let Some(conditions) = &retry.conditions {
+        w.value("conditions", cluster::conditions(conditions));
+    }
+    if let Some(attempts) = retry.attempts {
+        w.value("attempts", attempts.to_string());
+    }
+    match (retry.pace, retry.per_try_timeout) {
+        (TryPace::Adaptive, _) => w.value("per_try_timeout", "adaptive".to_owned()),
+        (TryPace::Given, Some(own)) => w.value("per_try_timeout", span(own)),
+        (TryPace::Given, None) => {}
+    }
+    if let Some(opt_in) = retry.non_idempotent {
+        w.value("non_idempotent", (opt_in == NonIdempotent::Always).to_string());
+        let key = if opt_in == NonIdempotent::WithKey { "trusted" } else { "ignored" };
+        w.value("idempotency_key", key.to_owned());
+    }
 }

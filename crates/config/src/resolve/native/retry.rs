@@ -1,38 +1,32 @@
 //! `retry`: what is tried again on the next destination.
 
-use model::retry::{NonIdempotent, RetryConditions, RetryRules};
+use model::retry::{NonIdempotent, RetryBudget, RetryConditions, RetryRules, RouteRetry, TryPace};
 
 use crate::raw::Value;
-use crate::raw::section::{Field, Reading};
+use crate::raw::section::{Field, Reading, Section};
 use crate::report::{Diagnostic, suggest};
 
 /// Resolves the block; `retry: off` turns it off.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, default: &RetryRules) -> RetryRules {
-    let is_off = match &field.node.value {
-        Value::Bool(false) => true,
-        Value::Text(text) => text == "off",
-        Value::Null | Value::Bool(true) | Value::Number(_) | Value::List(_) | Value::Map(_) => false,
-    };
-    if is_off {
+    if is_off(field) {
         return RetryRules::off();
     }
     let Some(mut s) = field.section(r) else {
         return default.clone();
     };
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
-    let conditions = s.take(r, "conditions").map(|f| conditions(r, &f));
-    let attempts = s.take(r, "attempts").and_then(|f| f.whole(r, 1..=100)).and_then(|n| u8::try_from(n).ok());
-    let per_try_timeout = match s.take(r, "per_try_timeout") {
-        Some(field) if field.node.scalar() == Some("adaptive") => {
-            field.refuse(r, "adaptive timeouts are not supported yet", "expected a duration");
-            None
+    let common = Common::take(r, &mut s);
+    let per_try_timeout = s.take(r, "per_try_timeout").and_then(|field| {
+        if field.node.scalar() == Some("adaptive") {
+            field.refuse(
+                r,
+                "`adaptive` is a route's to choose",
+                "expected a duration; a route may have `retry: {per_try_timeout: adaptive}`",
+            );
+            return None;
         }
-        Some(field) => field.duration(r),
-        None => None,
-    };
-    let always = s.take(r, "non_idempotent").and_then(|f| f.flag(r)).unwrap_or(false);
-    let keys = [("trusted", true), ("ignored", false)];
-    let trusts_key = s.take(r, "idempotency_key").and_then(|f| f.word(r, &keys)).unwrap_or(false);
+        field.duration(r)
+    });
     let replay = s.take(r, "replay").and_then(|f| f.bytes(r).map(|bytes| (f, bytes)));
     let replay = replay.and_then(|(field, bytes)| {
         if bytes > MAX_REPLAY {
@@ -41,21 +35,91 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, default: &RetryRules) -> 
         (bytes <= MAX_REPLAY).then_some(bytes)
     });
     let client_timeout = s.take(r, "client_timeout").and_then(|f| f.duration(r));
-    let margin = s.take(r, "network_margin").and_then(|f| percent(r, &f));
-    s.not_yet(r, &[("budget", "a configurable retry budget; the built-in one holds")]);
+    let margin = s.take(r, "network_margin").and_then(|f| percent(r, &f, 90));
+    let budget = s.take(r, "budget").and_then(|f| budget(r, &f, default.budget));
     s.finish(r);
     RetryRules {
-        conditions: conditions.unwrap_or_else(|| default.conditions.clone()),
-        attempts: if enabled { attempts.unwrap_or(default.attempts) } else { 1 },
+        conditions: common.conditions.unwrap_or_else(|| default.conditions.clone()),
+        attempts: if enabled { common.attempts.unwrap_or(default.attempts) } else { 1 },
         per_try_timeout,
-        non_idempotent: match (always, trusts_key) {
-            (true, true | false) => NonIdempotent::Always,
-            (false, true) => NonIdempotent::WithKey,
-            (false, false) => NonIdempotent::Never,
-        },
+        pace: TryPace::Given,
+        non_idempotent: common.non_idempotent.unwrap_or(NonIdempotent::Never),
         replay: replay.unwrap_or(default.replay),
         client_timeout,
         network_margin_percent: margin.unwrap_or(default.network_margin_percent),
+        budget: budget.unwrap_or(default.budget),
+    }
+}
+
+/// Resolves `retry` of a route: what it has in place of the cluster's rules. `retry: off` turns it off there.
+pub fn of_route(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteRetry> {
+    if is_off(field) {
+        return Some(RouteRetry { attempts: Some(1), ..RouteRetry::default() });
+    }
+    let mut s = field.section(r)?;
+    let common = Common::take(r, &mut s);
+    let per_try = s.take(r, "per_try_timeout").map(|field| match &field.node.value {
+        Value::Text(text) if text == "adaptive" => (None, TryPace::Adaptive),
+        Value::Null => (Some(None), TryPace::Given),
+        Value::Text(_) | Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => {
+            (field.duration(r).map(Some), TryPace::Given)
+        }
+    });
+    for key in ["replay", "client_timeout", "network_margin", "budget"] {
+        if let Some(field) = s.take(r, key) {
+            field.refuse(r, format!("`{key}` is the cluster's alone"), "expected it in `retry` of the cluster");
+        }
+    }
+    s.finish(r);
+    let (per_try_timeout, pace) = per_try.unwrap_or_default();
+    Some(RouteRetry {
+        conditions: common.conditions,
+        attempts: common.attempts,
+        per_try_timeout,
+        pace,
+        non_idempotent: common.non_idempotent,
+    })
+}
+
+/// What clusters and routes say alike.
+struct Common {
+    conditions: Option<RetryConditions>,
+    attempts: Option<u8>,
+    non_idempotent: Option<NonIdempotent>,
+}
+
+impl Common {
+    fn take(r: &mut Reading<'_>, s: &mut Section<'_>) -> Self {
+        let conditions = s.take(r, "conditions").map(|f| conditions(r, &f));
+        let attempts = s.take(r, "attempts").and_then(|f| f.whole(r, 1..=100)).and_then(|n| u8::try_from(n).ok());
+        let always = s.take(r, "non_idempotent").and_then(|f| f.flag(r));
+        let keys = [("trusted", NonIdempotent::WithKey), ("ignored", NonIdempotent::Never)];
+        let keyed = s.take(r, "idempotency_key").and_then(|f| f.word(r, &keys));
+        let non_idempotent = match always {
+            Some(true) => Some(NonIdempotent::Always),
+            Some(false) => Some(keyed.unwrap_or(NonIdempotent::Never)),
+            None => keyed,
+        };
+        Self { conditions, attempts, non_idempotent }
+    }
+}
+
+fn budget(r: &mut Reading<'_>, field: &Field<'_>, default: RetryBudget) -> Option<RetryBudget> {
+    let mut s = field.section(r)?;
+    let share = s.take(r, "share").and_then(|f| percent(r, &f, 100));
+    let per_second = s.take(r, "per_second").and_then(|f| f.whole(r, 0..=1000)).and_then(|n| u16::try_from(n).ok());
+    s.finish(r);
+    Some(RetryBudget {
+        percent: share.unwrap_or(default.percent),
+        per_second: per_second.unwrap_or(default.per_second),
+    })
+}
+
+fn is_off(field: &Field<'_>) -> bool {
+    match &field.node.value {
+        Value::Bool(false) => true,
+        Value::Text(text) => text == "off",
+        Value::Null | Value::Bool(true) | Value::Number(_) | Value::List(_) | Value::Map(_) => false,
     }
 }
 
@@ -91,11 +155,15 @@ fn conditions(r: &mut Reading<'_>, field: &Field<'_>) -> RetryConditions {
     found
 }
 
-fn percent(r: &mut Reading<'_>, field: &Field<'_>) -> Option<u8> {
+fn percent(r: &mut Reading<'_>, field: &Field<'_>, most: u8) -> Option<u8> {
     let text = field.text(r)?;
-    let number = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<u8>().ok()).filter(|n| *n <= 90);
+    let number = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<u8>().ok()).filter(|n| *n <= most);
     if number.is_none() {
-        field.refuse(r, format!("`{}` is no share: `{text}`", field.name), "expected a percentage from 0% to 90%");
+        field.refuse(
+            r,
+            format!("`{}` is no share: `{text}`", field.name),
+            format!("expected a percentage from 0% to {most}%"),
+        );
     }
     number
 }

@@ -4,7 +4,7 @@ use model::id::RouteId;
 use model::route::{CaseRule, Route, RouteAction, RouteMatch, RoutePolicy, ValueMode, ValueRule};
 
 use super::listener::body_limit;
-use super::{buffering, entry, networks, pages, split};
+use super::{buffering, entry, networks, pages, retry, split};
 use crate::raw::section::{Field, Reading, Section};
 use crate::report::Diagnostic;
 use crate::resolve::matching::{self, Clusters};
@@ -27,13 +27,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> O
     policy.error_pages = s.take(r, "error_pages").map(|field| pages::error_pages(r, &field)).unwrap_or_default();
     policy.maintenance = s.take(r, "maintenance").and_then(|field| pages::maintenance(r, &field));
     policy.buffering = s.take(r, "buffering").and_then(|field| buffering::resolve(r, &field)).unwrap_or_default();
-    s.not_yet(
-        r,
-        &[
-            ("retry", "retry rules per route; those of the cluster hold"),
-            ("per_try_timeout", "adaptive timeouts per route"),
-        ],
-    );
+    policy.retry = s.take(r, "retry").and_then(|field| retry::of_route(r, &field));
     s.finish(r);
     let order = order.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
     let id = RouteId::from(field.name.as_str());
