@@ -26,6 +26,7 @@ use model::outcome::FailureKind;
 use model::time::Timestamp;
 
 use crate::client::{Client, poll_read};
+use crate::front::{self, Front};
 use crate::leg::{Leg, Origin};
 use crate::local::{Local, Workspace};
 use crate::upload::{Moved, Upload, Wish};
@@ -33,7 +34,7 @@ use crate::upload::{Moved, Upload, Wish};
 /// What the wait comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// `work.response` is parsed from `work.reply`.
+    /// `work.response` is parsed from `work.reply`. Bytes of the body may lie in the worker's buffer (`work.front`).
     Head,
     /// The pooled connection took not one byte: it was dead already, nothing has happened.
     NeverSent,
@@ -70,6 +71,21 @@ pub(crate) struct Bounds<'a> {
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) kind: RequestKind,
     pub(crate) client_version: Version,
+}
+
+impl Bounds<'_> {
+    /// Takes the head alone out of what was read first, when that begins with all of the answer's head; the body's bytes
+    /// stay where they are.
+    fn leave_body(&self, work: &mut Workspace, bytes: &[u8]) -> bool {
+        let parsed = work.response.parse(bytes, &HeadLimits::RESPONSE, self.kind);
+        if parsed != Ok(Parsed::Complete) || work.response.is_interim() {
+            return false;
+        }
+        let head = work.response.len();
+        work.reply.extend_from_slice(bytes.get(..head).unwrap_or_default());
+        work.front = Front::new(front::ROOM + head..front::ROOM + bytes.len());
+        true
+    }
 }
 
 /// Everything that one exchange moves bytes between.
@@ -161,12 +177,16 @@ impl<I: Io, R> Wait<'_, I, R> {
     fn poll_reply(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<Awaited> {
         loop {
             let Wires { leg, work, .. } = &mut self.wires;
-            match poll_read(&mut leg.stream, context, scratch) {
+            let window = scratch.get_mut(front::ROOM..front::ROOM + front::MOST).unwrap_or_default();
+            match poll_read(&mut leg.stream, context, window) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok([])) => return Poll::Ready(Awaited::Failed(FailureKind::Closed)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Awaited::Failed(FailureKind::Reset)),
                 Poll::Ready(Ok(bytes)) => {
                     leg.has_answered = true;
+                    if work.reply.is_empty() && bytes.len() >= front::LEAST && self.bounds.leave_body(work, bytes) {
+                        return Poll::Ready(Awaited::Head);
+                    }
                     work.reply.extend_from_slice(bytes);
                 }
             }

@@ -156,24 +156,48 @@ struct Delivery<'a, 'b, 's, I: Io, R> {
 }
 
 impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
-    /// What lies behind the head in `work.reply` comes first.
+    /// What came behind the head, with it, comes first.
     fn begin(&mut self) {
         let work = &mut *self.wires.work;
-        let start = work.response.len();
-        let bytes = work.reply.get(start..).unwrap_or_default();
-        // A fault is told again by the next read.
-        let taken = take(self.body, self.coding, bytes, &mut work.back).unwrap_or(0);
-        self.has_surplus = self.body.is_done() && taken < bytes.len();
-        if !self.body.is_done() && taken < bytes.len() {
-            // Only a fault leaves bytes behind.
-            self.has_surplus = true;
+        if self.coding == Coding::Decoded {
+            work.take_front(&self.wires.local.scratch.borrow());
         }
+        let (taken, length) = if work.front.is_empty() {
+            let bytes = work.reply.get(work.response.len()..).unwrap_or_default();
+            // A fault is told again by the next read.
+            (take(self.body, self.coding, bytes, &mut work.back).unwrap_or(0), bytes.len())
+        } else {
+            let advance = self.body.advance(work.front.of(&self.wires.local.scratch.borrow()));
+            let (taken, length) = (advance.map_or(0, |advance| advance.taken), work.front.len());
+            work.front = work.front.up_to(taken);
+            (taken, length)
+        };
+        // Bytes behind the end, or a fault.
+        self.has_surplus = taken < length;
+    }
+
+    /// Sends the head and what came of the body with it in one piece; keeps what the client does not take.
+    fn send_front(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) {
+        let Wires { client, work, .. } = &mut self.wires;
+        let front = std::mem::take(&mut work.front);
+        if front.is_empty() {
+            return;
+        }
+        let Some(piece) = front.behind(&work.back, scratch) else {
+            return work.back.extend_from_slice(front.of(scratch));
+        };
+        let mut sent = 0;
+        // A failure shows again with the next write.
+        let _ = client.poll_send(context, piece, &mut sent);
+        work.back.clear();
+        work.back.extend_from_slice(piece.get(sent..).unwrap_or_default());
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Delivered> {
         let local = self.wires.local;
         let mut scratch = local.scratch.borrow_mut();
         let mut is_blocked = false;
+        self.send_front(context, &mut scratch);
         loop {
             let mut room = scratch.len();
             match self.poll_back(context) {

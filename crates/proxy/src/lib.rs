@@ -59,6 +59,7 @@ mod wall;
 
 mod await_head;
 mod download;
+mod front;
 
 mod tunnel;
 

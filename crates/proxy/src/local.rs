@@ -17,6 +17,7 @@ use upstream::{Connector, Stream};
 use crate::access_log::AccessLog;
 use crate::buffering::Store;
 use crate::faults::Faults;
+use crate::front::Front;
 use crate::h2;
 use crate::limits::Limits;
 use crate::pipes::Pipes;
@@ -84,6 +85,8 @@ pub(crate) struct Workspace {
     pub(crate) response: ResponseHead,
     /// From the destination: head and first bytes of the body.
     pub(crate) reply: Vec<u8>,
+    /// What of these bytes was left in [`Local::scratch`], for the moment.
+    pub(crate) front: Front,
     /// Towards the client: what is not sent yet.
     pub(crate) back: Vec<u8>,
 }
@@ -105,7 +108,14 @@ impl<I: Io, R> Local<I, R> {
 }
 
 impl Workspace {
+    /// Takes what was left in the worker's buffer.
+    pub(crate) fn take_front(&mut self, scratch: &[u8]) {
+        let front = std::mem::take(&mut self.front);
+        self.reply.extend_from_slice(front.of(scratch));
+    }
+
     fn clear(&mut self) {
+        self.front = Front::default();
         for buffer in [&mut self.head, &mut self.out, &mut self.window, &mut self.reply, &mut self.back] {
             buffer.clear();
             // What a large body has grown is not kept for the next small one.

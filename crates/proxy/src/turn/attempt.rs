@@ -15,6 +15,7 @@ use crate::await_head::{Awaited, Bounds, Wires, await_head};
 use crate::buffering;
 use crate::changes;
 use crate::client_address;
+use crate::front::Front;
 use crate::leg::{self, Leg, NoLeg, Origin};
 use crate::upload::{Moved, Wish};
 
@@ -97,6 +98,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         };
         self.work.out.clear();
         self.work.reply.clear();
+        self.work.front = Front::default();
         http1::forward::request(&mut self.work.out, &request, &rewrite);
         self.upload.rewind(&self.work.window, &mut self.work.out);
         Ok(())

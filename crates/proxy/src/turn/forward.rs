@@ -66,6 +66,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     /// Keeps the response of the running attempt, if it comes to its end soon and is small.
     pub(super) async fn hold(&mut self) {
+        self.work.take_front(&self.local.scratch.borrow());
         let Some(mut leg) = self.leg.take() else { return self.exchange.drop_held() };
         let snapshot = self.snapshot.clone();
         let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
