@@ -47,7 +47,7 @@ impl Stamp {
         out.extend_from_slice(self.second.borrow().as_bytes());
         let into = Duration::from_secs(1).saturating_sub(self.until.get().since(now));
         out.push(b'.');
-        json::padded(out, u64::from(into.subsec_millis()), 3);
+        out.extend_from_slice(&json::three_digits(into.subsec_millis()));
         out.push(b'Z');
     }
 }
