@@ -33,8 +33,9 @@ pub(crate) fn make(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A client that trusts it. Sessions are never resumed: each connection pays for its handshake.
-pub(crate) fn client(folder: &Path) -> Result<Arc<ClientConfig>> {
+/// A client that trusts it and speaks this protocol alone. Sessions are never resumed: each connection pays for its
+/// handshake.
+pub(crate) fn client(folder: &Path, protocol: &str) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(folder.join("site.pem")).map_err(|error| anyhow::anyhow!("{error}"))?)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -42,7 +43,7 @@ pub(crate) fn client(folder: &Path) -> Result<Arc<ClientConfig>> {
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }

@@ -10,6 +10,7 @@
 
 mod client;
 mod destination;
+pub(crate) mod http2;
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
@@ -96,7 +97,10 @@ impl Engine {
             tally: Tally::default(),
             seen: Seen::default(),
         };
-        engine.request = messages.request;
+        engine.request = match transport {
+            Transport::Plain | Transport::Tls | Transport::TlsOnce => messages.request,
+            Transport::Http2 => http2::request(client::SERVER_NAME),
+        };
         for port in DESTINATIONS {
             let listener = TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("127.0.0.1:{port}"))?;
             listener.set_nonblocking(true)?;
@@ -305,9 +309,10 @@ impl Engine {
     fn connect(&mut self, proxy: SocketAddr) -> Result<()> {
         let tls = match self.transport {
             Transport::Plain => None,
-            Transport::Tls | Transport::TlsOnce => Some(Arc::clone(&self.tls)),
+            Transport::Tls | Transport::TlsOnce | Transport::Http2 => Some(Arc::clone(&self.tls)),
         };
         let client = Client::connect(proxy, tls)?;
+        let client = if self.transport == Transport::Http2 { client.in_http2() } else { client };
         let at = self.add(End::Client(client))?;
         self.idle.push(at);
         Ok(())

@@ -29,8 +29,13 @@ pub(crate) struct Memory {
 /// Measures every proxy that takes part.
 pub(crate) fn measure(folder: &Path, only: &[String], connections: usize) -> Result<Vec<Memory>> {
     let mut all = Vec::new();
-    for (kind, work, transport) in [("plain", Work::Small, Transport::Plain), ("TLS", Work::Tls, Transport::Tls)] {
-        let mut engine = Engine::new(work.messages(), transport, certificate::client(folder)?)?;
+    for (kind, work, transport) in [
+        ("plain", Work::Small, Transport::Plain),
+        ("TLS", Work::Tls, Transport::Tls),
+        ("TLS, HTTP/2", Work::Http2, Transport::Http2),
+    ] {
+        let protocol = if transport == Transport::Http2 { "h2" } else { "http/1.1" };
+        let mut engine = Engine::new(work.messages(), transport, certificate::client(folder, protocol)?)?;
         for name in ["nginx", "haproxy", "lazaret"] {
             if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
                 continue;

@@ -34,7 +34,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let folder = std::env::temp_dir().join("lazaret-bench");
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     certificate::make(&folder)?;
-    let mut engine = Engine::new(work.messages(), work.transport(), certificate::client(&folder)?)?;
+    let mut engine = Engine::new(work.messages(), work.transport(), certificate::client(&folder, "http/1.1")?)?;
     // Where two of ours are compared, the other one.
     let ours = work.peers().iter().rfind(|name| name.starts_with("lazaret")).context("Lazaret takes part in all")?;
     let peer = Peer::new(ours, work, &folder)?;

@@ -88,7 +88,7 @@ fn run() -> Result<()> {
 
 /// One work, all its peers.
 fn measure(work: Work, options: &Options, folder: &Path) -> Result<Table> {
-    let mut engine = Engine::new(work.messages(), work.transport(), certificate::client(folder)?)?;
+    let mut engine = Engine::new(work.messages(), work.transport(), certificate::client(folder, "http/1.1")?)?;
     let _calls = if work == Work::Grpc { Some(Calls::start(folder)?) } else { None };
     let is_wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let mut proxies = Vec::new();

@@ -38,13 +38,13 @@ impl Peer {
             Ok(path.display().to_string())
         };
         let (words, version): (Vec<String>, _) = match name {
-            "nginx" => (
+            "nginx" | "nginx-two" => (
                 vec![
                     "nginx".to_owned(),
                     "-p".to_owned(),
                     folder.display().to_string(),
                     "-c".to_owned(),
-                    file(include_str!("../peers/nginx.conf"), ".conf")?,
+                    file(&nginx(name)?, ".conf")?,
                 ],
                 "-v",
             ),
@@ -75,9 +75,24 @@ impl Peer {
             }
             _ => bail!("{name} is no peer"),
         };
-        let cores = if name == "lazaret-two" { Cores::All } else { Cores::One };
+        let cores = if name.ends_with("-two") { Cores::All } else { Cores::One };
         Ok(Self { name, addr, words, version, cores })
     }
+}
+
+/// nginx's configuration; with two workers each has a queue of its own, as Lazaret's have.
+fn nginx(name: &str) -> Result<String> {
+    let text = include_str!("../peers/nginx.conf");
+    if name == "nginx" {
+        return Ok(text.to_owned());
+    }
+    let text = text.replace("worker_processes 1;", "worker_processes 2;").replace("nginx.pid", "nginx-two.pid");
+    let text = text.replace("backlog=4096;", "backlog=4096 reuseport;");
+    let place = port(name, Port::Plain)? - 19000;
+    Ok((0..5).fold(text, |text, hundred| {
+        let listens = |at: u16| format!("listen 127.0.0.1:{}", 19000 + 100 * hundred + at);
+        text.replace(&listens(80), &listens(place))
+    }))
 }
 
 /// Lazaret's configuration: with a log, with two workers, or with a crowd of routes around the one that is used.
@@ -125,8 +140,8 @@ fn crowd_of_clusters() -> Result<String> {
 }
 
 fn port(name: &str, port: Port) -> Result<u16> {
-    const NAMES: [&str; 8] =
-        ["nginx", "haproxy", "lazaret", "envoy", "caddy", "tcp-copy", "lazaret-routes", "lazaret-two"];
+    const NAMES: [&str; 9] =
+        ["nginx", "haproxy", "lazaret", "envoy", "caddy", "tcp-copy", "lazaret-routes", "lazaret-two", "nginx-two"];
     let place = NAMES.iter().position(|known| *known == name).context("a known peer")?;
     // Only some have several ports; the others show their difference elsewhere.
     let offset = match (port, name) {

@@ -147,7 +147,7 @@ impl Table {
             let _ = writeln!(
                 text,
                 "| {} | {:.1} ({:.1}-{:.1}) | {:.1} | {ratio} | {:.0} | {latencies}{} | {:.0} % | {} |",
-                if row.proxy.starts_with("lazaret-") { row.proxy } else { &row.version },
+                if row.proxy.starts_with("lazaret-") || row.proxy.ends_with("-two") { row.proxy } else { &row.version },
                 row.cpu_us,
                 row.spread[0],
                 row.spread[1],

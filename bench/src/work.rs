@@ -53,6 +53,8 @@ pub(crate) enum Transport {
     Tls,
     /// TLS, one request per connection.
     TlsOnce,
+    /// HTTP/2 over TLS, connections kept; one request on each is what it can do.
+    Http2,
 }
 
 /// Which of a peer's ports.
@@ -126,7 +128,7 @@ impl Work {
                 "gRPC unary to HTTP/2 destinations (h2load, cleartext, 16 connections of 10 streams)".to_owned()
             }
             Self::Routes => "Small GET among 1 000 routes, 100 clusters of 100 destinations".to_owned(),
-            Self::Workers => "Small GET, two workers on both cores".to_owned(),
+            Self::Workers => "Small GET, two workers on both cores, which the load shares".to_owned(),
         }
     }
 
@@ -146,7 +148,7 @@ impl Work {
             Self::Http2 => &["nginx", "haproxy", "lazaret", "envoy"],
             Self::Grpc => &["nginx", "lazaret", "envoy"],
             Self::Routes => &["lazaret", "lazaret-routes"],
-            Self::Workers => &["lazaret", "lazaret-two"],
+            Self::Workers => &["nginx", "nginx-two", "lazaret", "lazaret-two"],
         }
     }
 

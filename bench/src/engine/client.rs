@@ -1,4 +1,4 @@
-//! A client's end of a connection, plain or TLS: sends a request, counts the answer's bytes.
+//! A client's end of a connection, plain or TLS: sends a request, counts the answer's bytes, or its frames.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,9 +9,13 @@ use anyhow::{Context, Result};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
+use super::http2::{self, Frames, Seen};
+
 pub(super) struct Client {
     pub(super) stream: TcpStream,
     tls: Option<Box<ClientConnection>>,
+    /// Where it speaks HTTP/2.
+    frames: Option<Frames>,
     proxy: SocketAddr,
     /// When its request should have been sent; `None` while it is idle.
     intended: Option<Instant>,
@@ -42,7 +46,12 @@ impl Client {
             Some(config) => Some(Box::new(ClientConnection::new(config, ServerName::try_from(SERVER_NAME)?)?)),
         };
         let beginning = Vec::with_capacity(if tls.is_none() { 1024 } else { 0 });
-        Ok(Self { stream, tls, proxy, intended: None, beginning, received: 0, length: None })
+        Ok(Self { stream, tls, frames: None, proxy, intended: None, beginning, received: 0, length: None })
+    }
+
+    /// The same, in HTTP/2.
+    pub(super) fn in_http2(self) -> Self {
+        Self { frames: Some(Frames::default()), ..self }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -89,9 +98,29 @@ impl Client {
         }
         match tls.reader().read(buffer) {
             Ok(0) => Outcome::Broken,
+            Ok(n) if self.frames.is_some() => self.take_frames(buffer.get(..n).unwrap_or_default()),
             Ok(n) => self.take(buffer.get(..n).unwrap_or_default()),
             Err(error) => waits(&error),
         }
+    }
+
+    fn take_frames(&mut self, bytes: &[u8]) -> Outcome {
+        let (Some(frames), Some(tls)) = (&mut self.frames, &mut self.tls) else { return Outcome::Broken };
+        let mut outcome = Outcome::Partial;
+        for seen in frames.read(bytes) {
+            match seen {
+                Seen::More => {}
+                Seen::Settings => {
+                    let is_sent = tls.writer().write_all(&http2::acknowledgement()).is_ok();
+                    if !is_sent || write_tls(tls, &mut self.stream).is_err() {
+                        return Outcome::Broken;
+                    }
+                }
+                Seen::End => outcome = self.intended.take().map_or(Outcome::Refused, Outcome::Whole),
+                Seen::Over => return Outcome::Broken,
+            }
+        }
+        outcome
     }
 
     fn take(&mut self, bytes: &[u8]) -> Outcome {
