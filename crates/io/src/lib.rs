@@ -11,10 +11,12 @@ pub mod sim;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use model::time::Timestamp;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
@@ -77,6 +79,13 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
 
     /// This end.
     fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Reads what is there, at once as much as `buffer` takes; 0: the end.
+    fn poll_recv(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(Pin::new(self).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
 
     /// Writes what can be taken at once, and has nobody woken: `WouldBlock` says that nothing was taken, and that
     /// `poll_write` is to be asked. It costs less than that, so small messages are tried here first.

@@ -5,10 +5,12 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant as StdInstant};
 
 use model::time::Timestamp;
 use nix::sys::socket::{setsockopt, sockopt};
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -129,8 +131,29 @@ impl Stream for TcpStream {
     }
 
     #[inline]
+    fn poll_recv(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_read_ready(context))?;
+            let mut received = None;
+            let result = self.try_io(Interest::READABLE, || {
+                let (length, _) = rustix::net::recv(&*self, &mut *buffer, RecvFlags::empty())?;
+                received = Some(length);
+                // Less than there was room for: that nothing more is there need not be found out by another call.
+                if (1..buffer.len()).contains(&length) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match (received, result) {
+                (Some(length), _) => return Poll::Ready(Ok(length)),
+                (None, Err(error)) if !is_to_be_repeated(&error) => return Poll::Ready(Err(error)),
+                (None, _) => {}
+            }
+        }
+    }
+
+    #[inline]
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        Self::try_write(self, bytes)
+        // Without the C library, as reading: its `send` and `recv` make sure first that a thread that is cancelled
+        // meanwhile would end, which costs more than what else they do.
+        self.try_io(Interest::WRITABLE, || Ok(rustix::net::send(self, bytes, SendFlags::NOSIGNAL)?))
     }
 
     #[inline]
@@ -143,6 +166,11 @@ impl Stream for TcpStream {
         // Fails only on a socket that is no TCP socket.
         let _ = SockRef::from(self).set_linger(Some(Duration::ZERO));
     }
+}
+
+/// Whether a call found nothing to do, or was interrupted.
+fn is_to_be_repeated(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// A listening socket of the kernel's.

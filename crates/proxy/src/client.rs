@@ -14,7 +14,7 @@ use http1::proxy_header::OnBehalf;
 use http1::request::Parsed;
 use model::address::Scheme;
 use model::time::Timestamp;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 
 use crate::entry::Arrival;
 use crate::local::{Local, Workspace};
@@ -294,14 +294,12 @@ fn finish(work: Option<Box<Workspace>>, verdict: Verdict) -> Head {
 }
 
 /// Reads once. Empty: the end.
-pub(crate) fn poll_read<'b, S: AsyncRead + Unpin>(
+pub(crate) fn poll_read<'b, S: Stream>(
     stream: &mut S,
     context: &mut Context<'_>,
     scratch: &'b mut [u8],
 ) -> Poll<io::Result<&'b [u8]>> {
-    let mut buffer = ReadBuf::new(scratch);
-    ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
-    let length = buffer.filled().len();
+    let length = ready!(stream.poll_recv(context, scratch))?;
     Poll::Ready(Ok(scratch.get(..length).unwrap_or_default()))
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use ::io::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -40,6 +40,18 @@ impl<S: Stream> Stream for Wire<S> {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket().local_addr()
+    }
+
+    #[inline]
+    fn poll_recv(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => stream.poll_recv(context, buffer),
+            Self::Tls(stream) => {
+                let mut buffer = ReadBuf::new(buffer);
+                ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use model::tls::Alpn;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -46,6 +46,18 @@ impl<S: ::io::Stream> ::io::Stream for Stream<S> {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.transport().local_addr()
+    }
+
+    #[inline]
+    fn poll_recv(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => stream.poll_recv(context, buffer),
+            Self::Tls(stream) => {
+                let mut buffer = ReadBuf::new(buffer);
+                ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
+        }
     }
 
     #[inline]

@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::descriptors::Descriptors;
+use super::is_to_be_repeated;
 
 /// A pipe, and how much lies in it. Two descriptors.
 #[derive(Debug)]
@@ -75,10 +76,6 @@ impl Pipe {
             }
         }
     }
-}
-
-fn is_to_be_repeated(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);

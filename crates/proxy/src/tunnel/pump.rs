@@ -7,11 +7,12 @@
 //! Each direction reads only when all it read before was taken, so what is held is bounded by one read; while nothing
 //! waits nothing is held. Generic over both ends: a stream of HTTP/2 is pumped like a connection.
 
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client::{poll_read, poll_send};
+use crate::client::poll_send;
 
 /// The two directions.
 #[derive(Debug)]
@@ -134,18 +135,19 @@ impl Way {
             match self.state {
                 State::Open => {}
                 State::Ending => {
-                    if std::pin::Pin::new(&mut *sink).poll_shutdown(context).is_ready() {
+                    if Pin::new(&mut *sink).poll_shutdown(context).is_ready() {
                         self.state = State::Ended;
                     }
                     return Flow::On;
                 }
                 State::Ended | State::Broken => return Flow::On,
             }
-            match poll_read(source, context, piece) {
+            let mut read = ReadBuf::new(piece);
+            match Pin::new(&mut *source).poll_read(context, &mut read) {
                 Poll::Pending => return Flow::On,
                 Poll::Ready(Err(_)) => return Flow::SourceBroken,
-                Poll::Ready(Ok([])) => self.state = State::Ending,
-                Poll::Ready(Ok(bytes)) => self.pass(context, bytes, sink),
+                Poll::Ready(Ok(())) if read.filled().is_empty() => self.state = State::Ending,
+                Poll::Ready(Ok(())) => self.pass(context, read.filled(), sink),
             }
         }
         // The other connections of this thread have their turn.
