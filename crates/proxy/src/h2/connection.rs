@@ -147,7 +147,7 @@ struct Run<I: Io, R, S> {
     woken: Vec<usize>,
 }
 
-type StreamSeat<I, R> = Box<dyn Seat<Start<I, R>, Timer<I>>>;
+type StreamSeat<I, R> = Seat<Start<I, R>, Timer<I>>;
 
 /// Where a stream is served, one after the other.
 struct Place<I: Io, R> {
@@ -331,7 +331,7 @@ impl<I: Io, R: Resolve, S: AsyncRead + AsyncWrite + Unpin> Run<I, R, S> {
         let Some(place) = self.places.get_mut(index) else { return };
         let timer = place.timer.take().unwrap_or_else(|| Timer::new(self.local.io.clone()));
         let (local, open) = (Rc::clone(&self.local), Open::enter(&self.shared));
-        let mut seat = self.local.stream_seats.take(stream::serve::<I, R>);
+        let seat = self.local.stream_seats.take(stream::serve::<I, R>);
         seat.start(Start { local, open, request, respond, timer });
         place.seat = Some(seat);
         place.waker.wake_by_ref();
