@@ -78,6 +78,7 @@ pub mod builder;
 
 mod assembly;
 mod listener_tls;
+mod memory;
 
 pub mod inheritance;
 

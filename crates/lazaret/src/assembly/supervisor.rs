@@ -34,6 +34,7 @@ use crate::inheritance::Inheritance;
 use crate::inheritance::hand_over::{Generation, Predecessor};
 use crate::inheritance::manager::Store;
 use crate::listener_tls;
+use crate::memory;
 use crate::running::{Addresses, Facts, Failed, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
@@ -169,6 +170,7 @@ impl Supervisor {
             failed_upgrades: failed_upgrades.clone(),
         };
         let (sender, commands) = mpsc::channel(COMMANDS);
+        tokio::task::spawn_local(memory::give_back());
         tokio::task::spawn_local(listener_tls::watch(server_tls.clone(), Arc::clone(&metrics)));
         let api = control::Context::new(process, Arc::clone(&journal), metrics, instance, sender);
         let (control_stop, stopped) = oneshot::channel();
