@@ -86,9 +86,12 @@ impl Model for Haproxy {
             OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => true,
             OutcomeClass::Neutral => return,
         };
-        // Measured on 2.6: a response that a retry takes back was never observed, a connection that failed was.
-        if then == Then::Again && outcome.class != OutcomeClass::ConnFail {
-            return;
+        // Measured on 2.6: a response that a retry takes back was never observed, a connection that failed was; and one that
+        // breaks before a response closes a client's connection that has had answers (those of the lab have), unobserved.
+        match then {
+            Then::Again if outcome.class != OutcomeClass::ConnFail => return,
+            Then::Dropped => return,
+            Then::Again | Then::Answered => {}
         }
         if !is_bad {
             server.errors = 0;

@@ -41,6 +41,8 @@ pub enum Then {
     Again,
     /// Its client has the answer.
     Answered,
+    /// Its client has none: the connection broke before a response.
+    Dropped,
 }
 
 /// What a probe came to.

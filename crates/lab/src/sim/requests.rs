@@ -314,7 +314,12 @@ impl World<'_> {
         }
         if let Some(model) = &mut one.model {
             let is_repeated = matches!(step, Step::Connect(_) | Step::HoldThenConnect(_) | Step::Gather);
-            let then = if is_repeated { Then::Again } else { Then::Answered };
+            let is_broken = report.outcome.failure == Some(FailureKind::Reset);
+            let then = match (is_repeated, is_broken) {
+                (true, _) => Then::Again,
+                (false, true) => Then::Dropped,
+                (false, false) => Then::Answered,
+            };
             model.on_outcome(now, index, &report.outcome, then);
             self.after_model(proxy);
         }
