@@ -36,7 +36,8 @@ fn run() -> Result<bool> {
     let folder = std::env::temp_dir().join("lazaret-twins");
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut all = Vec::new();
-    for path in &options.scripts()? {
+    let scripts = if options.is_kept_only { Vec::new() } else { options.scripts()? };
+    for path in &scripts {
         let scenario = twins::read(path)?;
         let script = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let seen = if options.is_dry {
@@ -104,6 +105,7 @@ struct Options {
     only: Vec<String>,
     runs: u64,
     is_dry: bool,
+    is_kept_only: bool,
     has_lanes: bool,
 }
 
@@ -116,6 +118,7 @@ impl Options {
             only: Vec::new(),
             runs: RUNS,
             is_dry: false,
+            is_kept_only: false,
             has_lanes: false,
         };
         while let Some(word) = words.next() {
@@ -131,6 +134,7 @@ impl Options {
                     options.runs = words.next().and_then(|word| word.parse().ok()).context("--runs: a number")?;
                 }
                 "--lanes" => options.has_lanes = true,
+                "--kept-only" => options.is_kept_only = true,
                 "--lab-only" => options.is_dry = true,
                 _ if word.starts_with('-') => bail!("{word} is unknown\n{USAGE}"),
                 _ => options.named.push(PathBuf::from(word)),
@@ -154,7 +158,7 @@ impl Options {
 }
 
 const USAGE: &str =
-    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--keep FILE.json] [--lab-only] [--runs 20] [--lanes]
+    "usage: twins [SCENARIO.yaml...] [--only lazaret,nginx,...] [--document docs/twins.md] [--keep FILE.json [--kept-only]] [--lab-only] [--runs 20] [--lanes]
 without scenarios: all of scenarios/twins";
 const SCRIPTS: &str = "scenarios/twins";
 const SEED: u64 = 1;
