@@ -23,8 +23,10 @@ struct Seen {
     counts: [u32; BUCKETS],
     /// Samples by bucket, each worth half after [`HALF_LIFE`].
     weights: [f64; BUCKETS],
-    /// Seconds; `None` before the first sample.
-    peak: Option<f64>,
+    /// Seconds, and when the last sample came; `None` before the first.
+    peak: Option<(f64, Timestamp)>,
+    /// Samples and their seconds, each worth half after [`MEAN_HALF_LIFE`].
+    recent: (f64, f64),
     waiting_since: Option<Timestamp>,
 }
 
@@ -48,14 +50,15 @@ impl Pulses {
             waiting_since: seen.waiting_since.unwrap_or(Timestamp::MAX),
             moved_at: board.last_progress(slot),
             first_byte_p99: seen.p99(),
-            latency: seen.peak.map(Duration::from_secs_f64),
+            latency: seen.peak.map(|(peak, _)| Duration::from_secs_f64(peak)),
+            mean: seen.mean(),
         }
     }
 }
 
 impl Seen {
     fn new(at: Timestamp, counts: [u32; BUCKETS]) -> Self {
-        Self { at, counts, weights: [0.0; BUCKETS], peak: None, waiting_since: None }
+        Self { at, counts, weights: [0.0; BUCKETS], peak: None, recent: (0.0, 0.0), waiting_since: None }
     }
 
     fn add(&mut self, now: Timestamp, counts: [u32; BUCKETS]) {
@@ -69,11 +72,23 @@ impl Seen {
             sum += new * middle(bucket).as_secs_f64();
         }
         (self.at, self.counts) = (now, counts);
+        let left = libm::exp2(-elapsed / MEAN_HALF_LIFE);
+        self.recent = (self.recent.0 * left + n, self.recent.1 * left + sum);
         if n > 0.0 {
-            let mean: f64 = sum / n;
-            // A slower tick counts at once, a faster one by the time that has passed.
-            self.peak = Some(self.peak.map_or(mean, |peak| mean.max(mean + (peak - mean) * kept)));
+            let mean = sum / n;
+            // A slower tick counts at once, a faster one by the time that has passed: of one that gets little traffic, too,
+            // a peak is forgotten after so long.
+            let moved = |(peak, at): (f64, Timestamp)| {
+                let kept = libm::exp2(-now.since(at).as_secs_f64() / HALF_LIFE);
+                mean.max(mean + (peak - mean) * kept)
+            };
+            self.peak = Some((self.peak.map_or(mean, moved), now));
         }
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        let (n, seconds) = self.recent;
+        (n >= LEAST).then(|| Duration::from_secs_f64(seconds / n))
     }
 
     fn p99(&self) -> Option<Duration> {
@@ -92,6 +107,10 @@ impl Seen {
 
 /// Seconds.
 const HALF_LIFE: f64 = 10.0;
+/// Seconds.
+const MEAN_HALF_LIFE: f64 = 2.0;
+/// Below this part of a sample there is no mean.
+const LEAST: f64 = 0.1;
 /// Below so many samples of late there is no percentile.
 const FEWEST: f64 = 20.0;
 
@@ -159,5 +178,28 @@ mod tests {
         let pulse = one(pulses.take(&board, &slots, at(100_000)));
         assert!(pulse.first_byte_p99.unwrap() < Duration::from_millis(2));
         assert!(pulse.latency.unwrap() < Duration::from_millis(2));
+    }
+
+    #[test]
+    fn a_peak_is_forgotten_by_time_however_few_requests_come_and_the_mean_knows_no_peaks() {
+        let board = Board::new(1, Arc::new(()));
+        let worker = board.worker(WorkerId(0)).unwrap();
+        let mut pulses = Pulses::default();
+        let slot = Slot(0);
+        let mut tick = |millis: u64, took: Option<u64>| {
+            if let Some(took) = took {
+                worker.start(slot).answered(at(millis), Duration::from_millis(took));
+            }
+            one(pulses.take(&board, &[slot], at(millis)))
+        };
+        tick(0, None);
+        assert!(tick(100, Some(1000)).latency.unwrap() > Duration::from_millis(900));
+        (2..200).for_each(|n| _ = tick(100 * n, None));
+        assert_eq!(tick(20_000, None).mean, None);
+        let last = tick(20_100, Some(10));
+        // Two half-lives: a quarter of it is left.
+        let latency = last.latency.unwrap();
+        assert!(latency > Duration::from_millis(220) && latency < Duration::from_millis(290), "{latency:?}");
+        assert!(last.mean.unwrap() < Duration::from_millis(15), "{:?}", last.mean);
     }
 }

@@ -43,10 +43,8 @@ clusters: {api: {health_check: {active: {}, passive: {}}}}";
     assert_eq!(shown_api.timeouts, api.timeouts);
     assert_eq!(shown_api.tls, api.tls);
     assert_eq!(shown_api.health_check.active, api.health_check.active);
-    assert_eq!(
-        shown_api.health_check.passive.as_ref().unwrap().policies,
-        api.health_check.passive.as_ref().unwrap().policies
-    );
+    assert_eq!(shown_api.health_check.passive, api.health_check.passive);
+    assert_eq!(shown_api.health_check.guards, api.health_check.guards);
     assert_eq!((&shown.dns, shown_api.family, &shown_api.outbound), (&bare.dns, api.family, &api.outbound));
     assert_eq!(shown.listeners[0].limits, bare.listeners[0].limits);
     assert_eq!(shown.listeners[0].http2, bare.listeners[0].http2);

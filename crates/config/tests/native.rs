@@ -13,7 +13,9 @@ use model::destination::Tier;
 use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
 use model::guards::{Guards, LastDestination};
 use model::page::PageStatus;
-use model::passive::{Burst, Comparison, Latency, MaxFails, PassivePolicy, Plain500, Stall, TransportFailureRate};
+use model::passive::{
+    Burst, Comparison, Latency, MaxFails, PassiveCheck, PassivePolicy, Plain500, Stall, TransportFailureRate,
+};
 use model::readmission::Readmission;
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::{Buffering, RouteAction, Sticky};
@@ -106,8 +108,31 @@ fn the_defaults_are_those_of_the_documentation() {
     assert_eq!((active.kind, active.start), (ProbeKind::Http, ProbeStart::ProbeFirst));
     assert_eq!(active.policy, ActivePolicy::ConsecutiveFailures { threshold: 2 });
     let passive = cluster.health_check.passive.as_ref().unwrap();
-    assert_eq!(passive.policies, [PassivePolicy::TransportFailureRate(TransportFailureRate::default())]);
-    assert_eq!(passive.reactivation_period, None);
+    assert_eq!(*passive, PassiveCheck::native());
+    assert_eq!(cluster.health_check.guards, Guards::native());
+}
+
+#[test]
+fn way_back_and_guards_come_with_the_default_set_alone_and_go_when_they_are_switched_off() {
+    let check = |health_check: &str| {
+        text(&format!("clusters: {{a: {{health_check: {{{health_check}}}}}}}")).config.clusters[0].health_check.clone()
+    };
+    let named = check("passive: {policies: [Burst]}");
+    assert_eq!((named.passive.unwrap().readmission, named.guards), (None, Guards::default()));
+    let bare = check("passive: {readmission: false}, guards: false");
+    assert_eq!((bare.passive.unwrap().readmission, bare.guards), (None, Guards::default()));
+    assert_eq!(check("passive: {enabled: false}").guards, Guards::default());
+    assert_eq!(check("active: {}").guards, Guards::default());
+    let strict = check("passive: {}, available_destinations_policy: HealthyAndUnknown").guards;
+    assert_eq!(strict, Guards { last: LastDestination::Leaves, ..Guards::native() });
+    for (compat, policy) in [
+        ("yarp", PassivePolicy::TransportFailureRate(TransportFailureRate::default())),
+        ("nginx", PassivePolicy::MaxFails(MaxFails::default())),
+    ] {
+        let written = format!("clusters: {{a: {{compat: {compat}, health_check: {{passive: {{}}}}}}}}");
+        let check = text(&written).config.clusters[0].health_check.clone();
+        assert_eq!((check.passive, check.guards), (Some(PassiveCheck::of(vec![policy])), Guards::default()));
+    }
 }
 
 #[test]
@@ -128,7 +153,7 @@ fn health_defaults_reach_policies_that_set_nothing_themselves() {
         "health_defaults: {transport_failure_rate: {rate_limit: 0.5, minimum: 20}}
 clusters:
   a: {health_check: {passive: {policies: [{name: TransportFailureRate, window: 30s}]}}}
-  b: {health_check: {passive: }}",
+  b: {health_check: {passive: {policies: [TransportFailureRate]}}}",
     )
     .config;
     let of = |index: usize| match config.clusters[index].health_check.passive.as_ref().unwrap().policies[0] {

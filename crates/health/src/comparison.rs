@@ -2,13 +2,15 @@
 //!
 //! The rest are the others that no check calls Unhealthy: one that is out already would make every other one look good.
 
+use std::time::Duration;
+
 use model::event::Evidence;
 use model::passive::Comparison;
 use model::time::Timestamp;
 
 use crate::available::is_unhealthy;
 use crate::cluster::ClusterState;
-use crate::window::{Counts, SPAN};
+use crate::window::Counts;
 
 /// What the comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,16 +23,20 @@ pub(crate) enum Finding {
     Alone,
 }
 
-/// Compares the destination at `index` with the rest of its cluster, over the last ten seconds.
+/// Compares the destination at `index` with the rest of its cluster, over the last ten seconds, or more where these hold
+/// fewer attempts than tell anything.
 pub(crate) fn compare(cluster: &ClusterState, index: usize, now: Timestamp, rule: &Comparison) -> Finding {
     let (active, passive) = (cluster.active(), cluster.passive());
+    let Some(tens) = cluster.destinations.get(index).map(|one| one.traffic.window.tens(now, ENOUGH)) else {
+        return Finding::Alone;
+    };
     let mut own = Counts::default();
     let mut rest = Counts::default();
     for (place, one) in cluster.destinations.iter().enumerate() {
         if place == index {
-            own = one.traffic.window.total(now);
+            own = one.traffic.window.total(now, tens);
         } else if !is_unhealthy(one.health, active, passive) {
-            rest = rest.and(one.traffic.window.total(now));
+            rest = rest.and(one.traffic.window.total(now, tens));
         }
     }
     if rest.total() == 0 {
@@ -50,7 +56,7 @@ pub(crate) fn compare(cluster: &ClusterState, index: usize, now: Timestamp, rule
     Finding::Worse(Evidence {
         failed: Some(failed),
         total: Some(total),
-        window: Some(SPAN),
+        window: Some(10 * Duration::from_secs(u64::from(tens))),
         rest_failed: Some(rest_failed),
         rest_total: Some(rest_total),
         ..Evidence::default()
@@ -67,6 +73,9 @@ fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f64 {
     let spread = pooled * (1.0 - pooled) * (1.0 / total as f64 + 1.0 / rest_total as f64);
     if spread <= 0.0 { 0.0 } else { (share(failed, total) - share(rest_failed, rest_total)) / spread.sqrt() }
 }
+
+/// So many attempts of its own tell something.
+const ENOUGH: u64 = 20;
 
 #[cfg(test)]
 mod tests {

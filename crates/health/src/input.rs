@@ -115,6 +115,8 @@ pub struct Pulse {
     pub first_byte_p99: Option<Duration>,
     /// Its peak-sensitive mean; `None`: nothing of late.
     pub latency: Option<Duration>,
+    /// The plain mean over the last few seconds; `None`: nothing came in them.
+    pub mean: Option<Duration>,
 }
 
 /// A value set from outside.

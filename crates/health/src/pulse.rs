@@ -36,7 +36,7 @@ impl Core {
                 continue;
             }
             let known = cluster.destinations.iter().filter_map(|one| pulses.get(&one.slot));
-            let mut latencies: Vec<Duration> = known.clone().filter_map(|pulse| pulse.latency).collect();
+            let mut latencies: Vec<Duration> = known.clone().filter_map(|pulse| pulse.mean).collect();
             latencies.sort();
             let median = (latencies.len() >= 3).then(|| latencies.get(latencies.len() / 2).copied()).flatten();
             let [first, second] = latest(known);

@@ -173,7 +173,8 @@ mod tests {
     }
 
     fn rule() -> Readmission {
-        Readmission { jitter: Ratio::ZERO, ..Readmission::default() }
+        let (longest, ramp) = (Duration::from_secs(60), Duration::from_secs(10));
+        Readmission { longest, ramp, jitter: Ratio::ZERO, ..Readmission::default() }
     }
 
     #[test]

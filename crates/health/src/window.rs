@@ -1,6 +1,9 @@
-//! What a destination's attempts of the last ten seconds came to: the ground on which it is compared with its cluster.
+//! What a destination's attempts of late came to: the ground on which it is compared with its cluster.
+//!
+//! Late is the last ten seconds; where these hold too few attempts to say anything, as many times ten seconds as hold enough,
+//! up to two minutes: at one request each two seconds ten seconds are five requests.
 
-use std::time::Duration;
+use std::num::NonZeroU64;
 
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::Plain500;
@@ -60,60 +63,107 @@ fn is_plain_500(outcome: &Outcome) -> bool {
     by_status && matches!(outcome.status, None | Some(500))
 }
 
-/// The last ten seconds, in buckets of one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// The last two minutes: the last ten seconds in buckets of one, all of it in buckets of ten.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Window {
-    buckets: [Counts; N_BUCKETS],
-    /// Number of the newest bucket: seconds since start.
+    fine: Ring,
+    coarse: Ring,
+}
+
+/// Buckets of equal length, the oldest overwritten by the newest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Ring {
+    /// Of one bucket.
+    seconds: NonZeroU64,
+    /// One at least.
+    buckets: Vec<Counts>,
+    /// Number of the newest bucket since the start.
     newest: u64,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { fine: Ring::new(NonZeroU64::MIN, 10), coarse: Ring::new(TEN, MOST_TENS as usize) }
+    }
 }
 
 impl Window {
     /// Adds attempts that ended now.
     pub(crate) fn add(&mut self, now: Timestamp, counts: Counts) {
+        self.fine.add(now, counts);
+        self.coarse.add(now, counts);
+    }
+
+    /// The shortest time, in ten seconds, in which `enough` attempts ended; all that is kept where there are not so many.
+    pub(crate) fn tens(&self, now: Timestamp, enough: u64) -> u32 {
+        (1..MOST_TENS).find(|tens| self.total(now, *tens).total() >= enough).unwrap_or(MOST_TENS)
+    }
+
+    /// All that is not older than so many times ten seconds, to the bucket.
+    pub(crate) fn total(&self, now: Timestamp, tens: u32) -> Counts {
+        if tens <= 1 { self.fine.total(now, 10) } else { self.coarse.total(now, u64::from(tens)) }
+    }
+
+    /// Nothing seen.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Ring {
+    fn new(seconds: NonZeroU64, n: usize) -> Self {
+        Self { seconds, buckets: vec![Counts::default(); n], newest: 0 }
+    }
+
+    fn add(&mut self, now: Timestamp, counts: Counts) {
         self.advance(now);
-        let place = (self.newest % N_BUCKETS as u64) as usize;
+        let place = self.place(self.newest);
         if let Some(bucket) = self.buckets.get_mut(place) {
             *bucket = bucket.and(counts);
         }
     }
 
-    /// All that is not older than ten seconds, to the bucket.
-    pub(crate) fn total(&self, now: Timestamp) -> Counts {
-        let number = second(now).max(self.newest);
-        let oldest = (number + 1).saturating_sub(N_BUCKETS as u64);
-        let kept = (oldest..=self.newest).map(|one| (one % N_BUCKETS as u64) as usize);
-        kept.filter_map(|place| self.buckets.get(place)).fold(Counts::default(), |sum, one| sum.and(*one))
-    }
-
-    /// Nothing seen.
-    pub(crate) fn clear(&mut self) {
-        self.buckets = Default::default();
+    /// Over the newest `n` buckets as of now.
+    fn total(&self, now: Timestamp, n: u64) -> Counts {
+        let number = self.number(now).max(self.newest);
+        let oldest = (number + 1).saturating_sub(n.min(self.len()));
+        let kept = (oldest..=self.newest).filter_map(|one| self.buckets.get(self.place(one)));
+        kept.fold(Counts::default(), |sum, one| sum.and(*one))
     }
 
     fn advance(&mut self, now: Timestamp) {
-        let number = second(now);
+        let number = self.number(now);
         if number <= self.newest {
             return;
         }
-        let n = (number - self.newest).min(N_BUCKETS as u64);
+        let n = (number - self.newest).min(self.len());
         for one in (number + 1 - n)..=number {
-            if let Some(bucket) = self.buckets.get_mut((one % N_BUCKETS as u64) as usize) {
+            let place = self.place(one);
+            if let Some(bucket) = self.buckets.get_mut(place) {
                 *bucket = Counts::default();
             }
         }
         self.newest = number;
     }
+
+    fn number(&self, now: Timestamp) -> u64 {
+        now.as_nanos() / 1_000_000_000 / self.seconds
+    }
+
+    fn place(&self, number: u64) -> usize {
+        (number % self.len()) as usize
+    }
+
+    /// How many buckets; never nothing, since it divides.
+    fn len(&self) -> u64 {
+        self.buckets.len().max(1) as u64
+    }
 }
 
-fn second(now: Timestamp) -> u64 {
-    now.as_nanos() / 1_000_000_000
-}
-
-const N_BUCKETS: usize = 10;
-
-/// How far back a comparison looks.
-pub(crate) const SPAN: Duration = Duration::from_secs(N_BUCKETS as u64);
+/// Seconds of a coarse bucket.
+const TEN: NonZeroU64 = NonZeroU64::MIN.saturating_add(9);
+/// A comparison looks no further back than so many times ten seconds.
+const MOST_TENS: u32 = 12;
 
 #[cfg(test)]
 mod tests {
@@ -123,17 +173,29 @@ mod tests {
     fn attempts_leave_the_window_after_ten_seconds() {
         let mut window = Window::default();
         let ok = |n| Counts { ok: n, ..Counts::default() };
+        let total = |window: &Window, at| window.total(at, 1);
         window.add(Timestamp::from_millis(500), ok(3));
         window.add(Timestamp::from_millis(9_999), ok(4));
-        assert_eq!(window.total(Timestamp::from_millis(9_999)).ok, 7);
-        assert_eq!(window.total(Timestamp::from_secs(10)).ok, 4);
+        assert_eq!(total(&window, Timestamp::from_millis(9_999)).ok, 7);
+        assert_eq!(total(&window, Timestamp::from_secs(10)).ok, 4);
         window.add(Timestamp::from_secs(11), ok(1));
-        assert_eq!(window.total(Timestamp::from_secs(18)).ok, 5);
-        assert_eq!(window.total(Timestamp::from_secs(19)).ok, 1);
-        assert_eq!(window.total(Timestamp::from_secs(1000)).ok, 0);
+        assert_eq!(total(&window, Timestamp::from_secs(18)).ok, 5);
+        assert_eq!(total(&window, Timestamp::from_secs(19)).ok, 1);
+        assert_eq!(total(&window, Timestamp::from_secs(1000)).ok, 0);
         window.add(Timestamp::from_secs(1000), ok(2));
-        assert_eq!(window.total(Timestamp::from_secs(1000)).ok, 2);
+        assert_eq!(total(&window, Timestamp::from_secs(1000)).ok, 2);
         window.clear();
-        assert_eq!(window.total(Timestamp::from_secs(1000)), Counts::default());
+        assert_eq!(total(&window, Timestamp::from_secs(1000)), Counts::default());
+    }
+
+    #[test]
+    fn where_ten_seconds_hold_too_little_more_of_them_are_looked_at() {
+        let mut window = Window::default();
+        (0..30).for_each(|n| window.add(Timestamp::from_secs(100 + 4 * n), Counts { ok: 1, ..Counts::default() }));
+        let now = Timestamp::from_secs(219);
+        assert_eq!(window.total(now, 1).ok, 2);
+        let tens = window.tens(now, 10);
+        assert_eq!((tens, window.total(now, tens).ok), (4, 10));
+        assert_eq!((window.tens(now, 2), window.tens(now, 1_000)), (1, 12));
     }
 }

@@ -1,5 +1,7 @@
 //! What is below a verdict and around it: suspicion, comparison with the rest, ways back, guards, shadows, tiers.
 
+use std::time::Duration;
+
 use health::{Input, Pulse};
 use model::available::{AvailablePolicy, Because};
 use model::cluster::Cluster;
@@ -20,9 +22,15 @@ fn burst() -> PassivePolicy {
     PassivePolicy::Burst(Burst::default())
 }
 
+/// Trips at the third of them.
+fn refusals() -> PassivePolicy {
+    PassivePolicy::ConnectFailures(ConnectFailures { persist: Duration::ZERO, ..ConnectFailures::default() })
+}
+
 /// Times without jitter.
 fn readmission() -> Readmission {
-    Readmission { jitter: Ratio::ZERO, ..Readmission::default() }
+    let (longest, ramp) = (secs(60.0), secs(10.0));
+    Readmission { longest, ramp, jitter: Ratio::ZERO, ..Readmission::default() }
 }
 
 fn returning(id: &str, destinations: &[&str], policies: &[PassivePolicy]) -> Cluster {
@@ -135,7 +143,7 @@ fn an_outlier_of_two_is_found_and_one_of_a_bad_pair_is_not() {
 }
 
 #[test]
-fn three_refused_connections_in_a_row_eject_and_any_answer_between_them_does_not() {
+fn connections_refused_in_a_row_suspect_at_once_and_eject_when_nothing_good_comes_for_half_a_second() {
     let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
     let mut world = World::of(&[passive("c", &["a", "b"], &[policy])]);
     world.outcome("a", refused());
@@ -143,9 +151,29 @@ fn three_refused_connections_in_a_row_eject_and_any_answer_between_them_does_not
     world.outcome("a", status(503, true));
     world.outcome("a", refused());
     world.outcome("a", refused());
+    assert_eq!(share(&mut world, "a"), 1.0);
+    world.outcome("a", refused());
+    assert_eq!((world.health("a").passive, share(&mut world, "a")), (Unknown, 0.1));
+    world.run_until(0.49);
+    world.outcome("a", refused());
     assert_eq!(world.health("a").passive, Unknown);
+    world.run_until(0.5);
     world.outcome("a", refused());
     assert_eq!(world.health("a").passive, Unhealthy);
+}
+
+#[test]
+fn a_full_server_that_refuses_and_goes_on_answering_is_not_ejected() {
+    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let mut world = World::of(&[passive("c", &["a", "b"], &[policy])]);
+    for tenth in 0..50 {
+        world.run_until(0.1 * f64::from(tenth));
+        world.sums("a", 1);
+        (0..5).for_each(|_| world.outcome("a", refused()));
+        assert_eq!((world.health("a").passive, share(&mut world, "a")), (Healthy, 0.1));
+    }
+    world.sums("a", 1);
+    assert_eq!(share(&mut world, "a"), 1.0);
 }
 
 #[test]
@@ -170,7 +198,7 @@ fn consecutive_errors_are_counted_by_outcome_and_a_rate_by_status_too() {
 
 #[test]
 fn a_destination_comes_back_by_three_trials_and_a_ramp() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
     (0..3).for_each(|_| world.outcome("a", refused()));
     assert_eq!(world.destination("a").reactivation_at, Some(at(2.0)));
@@ -191,7 +219,7 @@ fn a_destination_comes_back_by_three_trials_and_a_ramp() {
 
 #[test]
 fn a_withdrawn_site_recovers_without_one_request() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let cluster = with(returning("c", &["a", "b"], &[policy]), |cluster| {
         cluster.health_check.active = Some(probed());
     });
@@ -214,7 +242,7 @@ fn a_withdrawn_site_recovers_without_one_request() {
 
 #[test]
 fn a_cluster_with_a_request_a_minute_is_whole_again_within_its_quiet_time_and_its_ramp() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
     (0..3).for_each(|_| world.outcome("a", refused()));
     world.run_until(31.0);
@@ -306,7 +334,7 @@ fn guards_keep_the_later_ones_available_and_leave_the_values_alone() {
 
 #[test]
 fn a_server_that_refuses_connections_is_not_kept_by_the_cap_but_the_last_one_is() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let mut world = World::of(&[guarded(policy, Guards::native(), 3)]);
     for id in ["a", "b", "c"] {
         (0..3).for_each(|_| world.outcome(id, refused()));
@@ -359,18 +387,18 @@ fn a_shadow_policy_tells_what_it_would_do_and_does_nothing() {
 fn pulse(world: &mut World, id: &str, waiting: u32, moved: f64) -> Pulse {
     let since = if waiting > 0 { at(moved) } else { Timestamp::MAX };
     let slot = world.slot(id);
-    Pulse { slot, waiting, waiting_since: since, moved_at: at(moved), first_byte_p99: None, latency: None }
+    Pulse { slot, waiting, waiting_since: since, moved_at: at(moved), first_byte_p99: None, latency: None, mean: None }
 }
 
 #[test]
 fn a_server_that_hangs_while_others_move_gets_nothing_until_it_moves() {
     let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
     world.run_until(1.5);
-    let pulses = vec![pulse(&mut world, "a", 5, 0.4), pulse(&mut world, "b", 2, 1.4)];
+    let pulses = vec![pulse(&mut world, "a", 3, 0.4), pulse(&mut world, "b", 2, 1.4)];
     world.input(Input::PulsesTaken { pulses });
     assert_eq!((share(&mut world, "a"), share(&mut world, "b")), (0.0, 1.0));
     assert_eq!(world.health("a").passive, Unknown);
-    let pulses = vec![pulse(&mut world, "a", 5, 1.5), pulse(&mut world, "b", 2, 1.4)];
+    let pulses = vec![pulse(&mut world, "a", 3, 1.5), pulse(&mut world, "b", 2, 1.4)];
     world.input(Input::PulsesTaken { pulses });
     assert_eq!(share(&mut world, "a"), 1.0);
 }
@@ -393,7 +421,7 @@ fn clients_that_all_gave_up_do_not_bring_back_the_one_that_hangs() {
 
 #[test]
 fn silence_is_no_stall_where_nobody_moves_or_few_wait_or_answers_always_take_long() {
-    let cases: [(u32, f64, Option<f64>); 3] = [(5, 0.3, None), (4, 1.4, None), (5, 1.4, Some(0.5))];
+    let cases: [(u32, f64, Option<f64>); 3] = [(3, 0.3, None), (2, 1.4, None), (3, 1.4, Some(0.5))];
     for (waiting, other_moved, p99) in cases {
         let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
         world.run_until(1.5);
@@ -413,7 +441,7 @@ fn a_slow_one_keeps_the_part_of_its_weight_that_its_speed_earns() {
         let latencies = [own, 0.1, 0.1];
         let pulses = names.iter().zip(latencies).map(|(id, latency)| {
             let one = pulse(world, id, 0, second);
-            Pulse { latency: Some(secs(latency)), ..one }
+            Pulse { mean: Some(secs(latency)), ..one }
         });
         let pulses = pulses.collect();
         world.input(Input::PulsesTaken { pulses });
@@ -428,7 +456,7 @@ fn a_slow_one_keeps_the_part_of_its_weight_that_its_speed_earns() {
 
 #[test]
 fn backups_serve_while_no_primary_is_good() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let cluster = with(passive("c", &["a", "b"], &[policy]), |cluster| {
         cluster.destinations[1].tier = Tier::Backup;
     });
@@ -443,7 +471,7 @@ fn backups_serve_while_no_primary_is_good() {
 
 #[test]
 fn a_trial_that_says_nothing_is_no_sign() {
-    let policy = PassivePolicy::ConnectFailures(ConnectFailures::default());
+    let policy = refusals();
     let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
     (0..3).for_each(|_| world.outcome("a", refused()));
     world.run_until(40.0);

@@ -14,10 +14,16 @@ use crate::report::number;
 pub struct Verdict {
     /// The scenario's title.
     pub title: String,
+    /// Tries of a request.
+    pub attempts: u8,
     /// Failures, added p99 (ms), healthy time lost (s).
     pub mine: [f64; 3],
     /// The best of the others in each.
     pub best: [f64; 3],
+    /// Whose that is.
+    pub best_of: [String; 3],
+    /// Where it is worse than the best.
+    pub is_worse: [bool; 3],
     /// In so many it is no worse than the best.
     pub held: usize,
     /// Those that beat it in all three.
@@ -61,23 +67,27 @@ fn verdict(comparison: &Comparison, name: &str) -> Option<Verdict> {
         .filter(|row| !row.policy.is_oracle() && row.policy.name != name)
         .filter_map(|row| Some((row.policy.name.as_str(), triple(row)?)))
         .collect();
-    let mut best = me.map(|one| one.mean);
-    let mut held = 0;
-    for (place, mine) in me.iter().enumerate() {
-        let column = others.iter().filter_map(|(_, theirs)| theirs.get(place));
-        let least = column.min_by(|a, b| a.mean.total_cmp(&b.mean));
-        if let (Some(least), Some(best)) = (least, best.get_mut(place)) {
-            *best = least.mean;
-        }
-        held += usize::from(least.is_none_or(|least| !is_worse(*mine, *least)));
+    let best_in = |place: usize| {
+        let column = others.iter().filter_map(|(who, theirs)| Some((*who, *theirs.get(place)?)));
+        column.min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).or_else(|| Some((name, *me.get(place)?)))
+    };
+    let best: [Option<(&str, Estimate)>; 3] = [0, 1, 2].map(best_in);
+    let [Some(failures), Some(p99), Some(lost)] = best else { return None };
+    let best = [failures, p99, lost];
+    let mut is_worse_in = [false; 3];
+    for ((worse, mine), (_, least)) in is_worse_in.iter_mut().zip(me).zip(best) {
+        *worse = is_worse(mine, least);
     }
     let beaten_by =
         others.iter().filter(|(_, theirs)| me.iter().zip(theirs).all(|(mine, theirs)| is_worse(*mine, *theirs)));
     Some(Verdict {
         title: comparison.title.clone(),
+        attempts: comparison.attempts,
         mine: me.map(|one| one.mean),
-        best,
-        held,
+        best: best.map(|(_, one)| one.mean),
+        best_of: best.map(|(who, _)| who.to_owned()),
+        is_worse: is_worse_in,
+        held: is_worse_in.iter().filter(|worse| !**worse).count(),
         beaten_by: beaten_by.map(|(name, _)| (*name).to_owned()).collect(),
     })
 }
@@ -86,6 +96,7 @@ fn triple(row: &Row) -> Option<[Estimate; 3]> {
     Some([row.measure("failures")?, row.measure("added_p99")?, row.measure("lost")?])
 }
 
-fn is_worse(mine: Estimate, theirs: Estimate) -> bool {
+/// Whether the difference is more than both intervals leave to luck.
+pub(crate) fn is_worse(mine: Estimate, theirs: Estimate) -> bool {
     mine.mean - theirs.mean > mine.half + theirs.half
 }

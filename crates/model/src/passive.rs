@@ -34,6 +34,20 @@ impl PassiveCheck {
         Self { policies, shadow: Vec::new(), reactivation_period: None, readmission: None }
     }
 
+    /// The native default set: the one that did best in the lab (docs/passive-checks.md). Failures are weighed against the
+    /// rest of the cluster, 500 among them, since what everybody answers is nobody's sickness.
+    pub fn native() -> Self {
+        let plain_500 = Plain500::Counts;
+        let policies = vec![
+            PassivePolicy::ConnectFailures(ConnectFailures::default()),
+            PassivePolicy::Burst(Burst { plain_500, ..Burst::default() }),
+            PassivePolicy::Outlier(Comparison { plain_500, ..Comparison::default() }),
+            PassivePolicy::Stall(Stall::default()),
+            PassivePolicy::Latency(Latency::default()),
+        ];
+        Self { readmission: Some(Readmission::default()), ..Self::of(policies) }
+    }
+
     /// How long an ejection lasts where the cluster says so: its reactivation period, and under `compat: yarp` the window
     /// of a failure rate when that is longer. `None`: as the policy has it, and nginx's rule knows no other.
     pub fn ejection_period(&self, compat: Compat) -> Option<Duration> {

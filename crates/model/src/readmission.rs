@@ -32,12 +32,12 @@ impl Default for Readmission {
     fn default() -> Self {
         Self {
             first: Duration::from_secs(2),
-            longest: Duration::from_secs(60),
+            longest: Duration::from_secs(15),
             jitter: Ratio::percent(25),
             canaries: 3,
             patience: Duration::from_secs(5),
             quiet: Duration::from_secs(60),
-            ramp: Duration::from_secs(10),
+            ramp: Duration::from_secs(5),
             least_share: Ratio::percent(10),
         }
     }

@@ -1,10 +1,11 @@
 //! `Latency`: answers, but far slower than the rest.
 //!
-//! - Signal: pulses: the peak-sensitive mean of the time to first byte, and the median of these over the cluster.
+//! - Signal: pulses: the mean of the time to first byte over the last few seconds, and the median of these over the cluster.
+//!   The mean that follows peaks would not do: it remembers one slow answer for longer than `persist`.
 //! - Trip: above `factor` x the median and above it by `difference`, for `persist`.
 //! - Suspicion: median / own of the weight, in steps of a tenth, not below `least_share`; until it is no longer slow.
 //!   It never ejects: slow is not sick.
-//! - Statistic: kept by the workers (a sample above the mean becomes the mean, one below moves it by its age).
+//! - Statistic: kept beside the board: a sample is worth half after 2 s.
 //! - Cold start: nothing without a median of two others.
 
 use model::passive::{Latency as Options, PassivePolicy as AllOptions};
@@ -58,7 +59,7 @@ impl PassivePolicy for Latency {
     }
 
     fn on_pulse(&mut self, now: Timestamp, pulse: &Pulse, around: &Around) {
-        let (Some(own), Some(median)) = (pulse.latency, around.median) else { return self.clear() };
+        let (Some(own), Some(median)) = (pulse.mean, around.median) else { return self.clear() };
         let is_slow =
             own.as_secs_f64() > median.as_secs_f64() * self.options.factor && own > median + self.options.difference;
         if !is_slow {

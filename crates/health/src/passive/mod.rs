@@ -213,7 +213,7 @@ pub struct Suspicion {
 pub struct Around {
     /// When a byte or an end last came from any of the others.
     pub moved_at: Timestamp,
-    /// The median of the cluster's times to first byte; `None` below three destinations that have one.
+    /// The median of the means of the cluster's times to first byte; `None` below three destinations that have one.
     pub median: Option<Duration>,
 }
 

@@ -1,10 +1,14 @@
-//! A comparison as text, JSON and a page. Numbers have fixed digits, so equal figures are equal bytes.
+//! A comparison as text, JSON, a page, a picture, and many of them as tables of a document. Numbers have fixed digits, so equal figures are equal bytes.
 
 pub mod text;
 
 pub mod json;
 
 pub mod html;
+
+pub mod markdown;
+
+pub mod picture;
 
 mod chart;
 

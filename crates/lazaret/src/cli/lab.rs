@@ -38,9 +38,13 @@ struct RunArguments {
     /// Who is compared, apart from the two oracles: names, passive:NAME, native:BLOCK; with commas between.
     #[arg(long, value_name = "NAMES", default_value = "lazaret,nginx,yarp,envoy_consecutive_5,haproxy")]
     policies: String,
-    /// Whether requests are repeated as the scenario says, or never.
+    /// Whether requests are repeated as the scenario says, or never, or one after the other.
     #[arg(long, value_enum, default_value_t)]
     retries: RetriesWord,
+    /// Write tables of how the first policy stands between the marks of this Markdown file, and beside it the pictures that
+    /// it shows: `FILE without .md/SCENARIO.svg`.
+    #[arg(long, value_name = "FILE")]
+    document: Option<PathBuf>,
     /// Write a page with the figures and the course of the first seed, of one scenario.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -84,6 +88,7 @@ enum RetriesWord {
     #[default]
     On,
     Off,
+    Both,
 }
 
 /// Why nothing was run; each kind has its exit code.
@@ -115,21 +120,29 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 fn compare(arguments: &RunArguments) -> Result<(), Refused> {
     let policies: Result<Vec<Policy>, PolicyError> = split(&arguments.policies).into_iter().map(Policy::find).collect();
     let policies = policies.map_err(|error| Refused::Usage(error.to_string()))?;
-    if arguments.report.is_some() && arguments.scenarios.len() > 1 {
+    if arguments.report.is_some() && (arguments.scenarios.len() > 1 || arguments.retries == RetriesWord::Both) {
         return Err(Refused::Usage("a page shows one scenario".into()));
     }
     let effort = &arguments.effort;
+    let document = arguments.document.as_deref().map(Document::open).transpose()?;
     let mut comparisons = Vec::new();
-    for path in &arguments.scenarios {
+    let turns: &[Retries] = match arguments.retries {
+        RetriesWord::On => &[Retries::AsWritten],
+        RetriesWord::Off => &[Retries::Never],
+        RetriesWord::Both => &[Retries::AsWritten, Retries::Never],
+    };
+    for (path, retries) in arguments.scenarios.iter().flat_map(|path| turns.iter().map(move |turn| (path, *turn))) {
         let mut scenario = read(path)?;
-        if arguments.retries == RetriesWord::Off {
+        if retries == Retries::Never {
             scenario.attempts = 1;
         }
         let plan = Plan::new(scenario, policies.clone(), effort.seed, effort.seeds);
         let comparison = all(&plan, effort.jobs)?;
         if let Some(path) = &arguments.report {
-            let page = ::lab::report::html::render(&plan, &comparison);
-            std::fs::write(path, page).map_err(|error| Refused::Other(format!("{}: {error}", path.display())))?;
+            write(path, &::lab::report::html::render(&plan, &comparison))?;
+        }
+        if let (Some(document), Retries::AsWritten) = (&document, retries) {
+            document.draw(path, &plan, &comparison)?;
         }
         match effort.format {
             FormatWord::Text => say(&format!("{}\n", ::lab::report::text::render(&comparison))),
@@ -140,7 +153,60 @@ fn compare(arguments: &RunArguments) -> Result<(), Refused> {
     if let (Some(first), FormatWord::Text, 2..) = (policies.first(), effort.format, comparisons.len()) {
         say(&verdict::text(&verdict::verdicts(&comparisons, &first.name), &first.name));
     }
+    if let (Some(document), Some(first)) = (document, policies.first()) {
+        let verdicts = verdict::verdicts(&comparisons, &first.name);
+        document.close(&::lab::report::markdown::render(&verdicts, &first.name, effort.seeds as usize))?;
+    }
     Ok(())
+}
+
+/// Which of both runs of a scenario.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retries {
+    AsWritten,
+    Never,
+}
+
+/// A Markdown file that holds tables and shows pictures of the lab.
+struct Document<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+impl<'a> Document<'a> {
+    /// Read before the long part, so that one without marks is refused at once.
+    fn open(path: &'a Path) -> Result<Self, Refused> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| Refused::File(format!("{shown}: {error}")))?;
+        match ::lab::report::markdown::splice(&text, "") {
+            Some(_) => Ok(Self { path, text }),
+            None => Err(Refused::File(format!("{shown}: there are no marks of the lab to write between"))),
+        }
+    }
+
+    /// Draws a scenario if the document shows it.
+    fn draw(&self, scenario: &Path, plan: &Plan, comparison: &Comparison) -> Result<(), Refused> {
+        let (Some(folder), Some(name)) = (self.path.file_stem(), scenario.file_stem()) else { return Ok(()) };
+        let place = format!("{}/{}.svg", folder.display(), name.display());
+        if !self.text.contains(&format!("({place})")) {
+            return Ok(());
+        }
+        let path = self.path.with_file_name(place);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Refused::Other(format!("{}: {error}", folder.display())))?;
+        }
+        write(&path, &::lab::report::picture::render(plan, comparison))
+    }
+
+    fn close(self, tables: &str) -> Result<(), Refused> {
+        let text = ::lab::report::markdown::splice(&self.text, tables).unwrap_or(self.text);
+        write(self.path, &text)
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Refused> {
+    std::fs::write(path, text).map_err(|error| Refused::Other(format!("{}: {error}", path.display())))
 }
 
 fn tune(arguments: &TuneArguments) -> Result<(), Refused> {

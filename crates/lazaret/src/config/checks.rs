@@ -207,7 +207,7 @@ pub struct PassivePolicyConfig {
     /// MaxFails: window and ejection.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub fail_timeout: Option<Duration>,
-    /// ConsecutiveErrors, ConnectFailures: trips at so many in a row.
+    /// ConsecutiveErrors: trips at so many in a row; ConnectFailures: suspects at so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u32>,
     /// ConsecutiveErrors, Outlier, Burst: whether an answer of 500 is a failure.
@@ -231,10 +231,10 @@ pub struct PassivePolicyConfig {
     /// Burst: suspects at this sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Burst, Latency: how long it must last.
+    /// Burst, ConnectFailures, Latency: how long it must last.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub persist: Option<Duration>,
-    /// Burst: the part of its weight that a suspect keeps.
+    /// Burst, ConnectFailures: the part of its weight that a suspect keeps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspect_share: Option<f64>,
     /// Stall: silence below this is none.

@@ -307,7 +307,12 @@ fn shadow() -> Vec<PassivePolicyConfig> {
             count_500: Some(true),
             ..PassivePolicyConfig::named("Burst")
         },
-        PassivePolicyConfig { threshold: Some(4), ..PassivePolicyConfig::named("ConnectFailures") },
+        PassivePolicyConfig {
+            threshold: Some(4),
+            persist: Some(second * 4 / 5),
+            suspect_share: Some(0.2),
+            ..PassivePolicyConfig::named("ConnectFailures")
+        },
         PassivePolicyConfig {
             minimum: Some(6),
             at_least: Some(2 * second),

@@ -112,15 +112,19 @@ impl Default for Burst {
 }
 
 /// Options of `ConnectFailures`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectFailures {
-    /// Trips at so many attempts in a row that got no connection; 1 or more.
+    /// Suspects at so many attempts in a row that got no connection; 1 or more.
     pub threshold: u32,
+    /// Trips when the row has lasted for so long, too.
+    pub persist: Duration,
+    /// The part of its weight that a suspect keeps.
+    pub suspect_share: Ratio,
 }
 
 impl Default for ConnectFailures {
     fn default() -> Self {
-        Self { threshold: 3 }
+        Self { threshold: 3, persist: Duration::from_millis(500), suspect_share: Ratio::percent(10) }
     }
 }
 
@@ -137,7 +141,7 @@ pub struct Stall {
 
 impl Default for Stall {
     fn default() -> Self {
-        Self { minimum: 5, at_least: Duration::from_secs(1), factor: 4.0 }
+        Self { minimum: 3, at_least: Duration::from_secs(1), factor: 4.0 }
     }
 }
 
@@ -158,7 +162,7 @@ impl Default for Latency {
     fn default() -> Self {
         Self {
             factor: 3.0,
-            difference: Duration::from_millis(50),
+            difference: Duration::from_millis(20),
             persist: Duration::from_secs(5),
             least_share: Ratio::percent(10),
         }

@@ -82,7 +82,11 @@ fn options(policy: &PassivePolicy) -> Vec<(&'static str, String)> {
             ("suspect_share", one.suspect_share.get().to_string()),
             ("count_500", counts(one.plain_500)),
         ],
-        PassivePolicy::ConnectFailures(one) => vec![("threshold", one.threshold.to_string())],
+        PassivePolicy::ConnectFailures(one) => vec![
+            ("threshold", one.threshold.to_string()),
+            ("persist", timespan::format(one.persist)),
+            ("suspect_share", one.suspect_share.get().to_string()),
+        ],
         PassivePolicy::Stall(one) => vec![
             ("minimum", one.minimum.to_string()),
             ("at_least", timespan::format(one.at_least)),

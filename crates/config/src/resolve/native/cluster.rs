@@ -82,14 +82,22 @@ fn health(r: &mut Reading<'_>, context: &Context<'_>, mut s: Section<'_>, compat
     let available = s.take(r, "available_destinations_policy").and_then(|f| available(r, context, &f));
     let active = s.take_raw(r, "active", "active").and_then(|f| active::resolve(r, context, &f));
     let passive = s.take_raw(r, "passive", "passive").and_then(|f| passive::resolve(r, context, &f, compat));
-    let guards = s.take(r, "guards").and_then(|f| guards(r, &f)).unwrap_or_default();
+    let available = available.unwrap_or(AvailablePolicy::HealthyOrPanic);
+    let origin = passive.as_ref().map(|(_, origin)| *origin);
+    let guards = match (s.take(r, "guards"), origin) {
+        (Some(field), _) => guards(r, &field).unwrap_or_default(),
+        (None, Some(passive::Origin::DefaultSet)) => match available {
+            // Whoever wants a 503 when nobody is good gets it.
+            AvailablePolicy::HealthyAndUnknown => Guards { last: LastDestination::Leaves, ..Guards::native() },
+            AvailablePolicy::HealthyOrPanic | AvailablePolicy::PanicThreshold(_) | AvailablePolicy::Custom(_) => {
+                Guards::native()
+            }
+        },
+        (None, Some(passive::Origin::Named) | None) => Guards::default(),
+    };
     s.finish(r);
-    HealthCheck {
-        available_destinations_policy: available.unwrap_or(AvailablePolicy::HealthyOrPanic),
-        active,
-        passive,
-        guards,
-    }
+    let passive = passive.map(|(check, _)| check);
+    HealthCheck { available_destinations_policy: available, active, passive, guards }
 }
 
 /// `guards`: the recommended ones as `true`.

@@ -9,38 +9,57 @@ use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
 use crate::resolve::policy::{self, PassiveName};
 
-/// Resolves the block; `None` when it is switched off. An empty block is on, with the default policies.
-pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>, compat: Compat) -> Option<PassiveCheck> {
+/// Where a check's policies come from: what is not written beside them follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Named in the file, or another product's.
+    Named,
+    /// The default set, which comes with a way of readmission and guards.
+    DefaultSet,
+}
+
+/// Resolves the block; `None` when it is switched off. An empty block is on, with the default set.
+pub fn resolve(
+    r: &mut Reading<'_>,
+    context: &Context<'_>,
+    field: &Field<'_>,
+    compat: Compat,
+) -> Option<(PassiveCheck, Origin)> {
     let mut s = match field.node.value {
         Value::Null => Section::empty(field.path.clone(), field.key_span),
         Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => field.section(r)?,
     };
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
-    let policies = match s.take(r, "policies") {
+    let (policies, origin) = match s.take(r, "policies") {
         Some(field) => {
             let policies = list_of(r, context, &field);
             if field.list(r).is_empty() {
                 field.refuse(r, "no policy is listed", "expected one at least; `enabled: false` turns the check off");
             }
-            policies
+            (policies, Origin::Named)
         }
-        None => vec![match compat {
-            Compat::Nginx => PassivePolicy::MaxFails(MaxFails::default()),
-            Compat::None | Compat::Yarp => PassivePolicy::TransportFailureRate(context.transport_failure_rate),
-        }],
+        None => match compat {
+            Compat::None => (PassiveCheck::native().policies, Origin::DefaultSet),
+            Compat::Nginx => (vec![PassivePolicy::MaxFails(MaxFails::default())], Origin::Named),
+            Compat::Yarp => (vec![PassivePolicy::TransportFailureRate(context.transport_failure_rate)], Origin::Named),
+        },
     };
     let shadow = s.take(r, "shadow").map(|field| list_of(r, context, &field)).unwrap_or_default();
     let reactivation_period = s.take(r, "reactivation_period").and_then(|f| f.duration(r));
-    let readmission = s.take(r, "readmission").and_then(|field| {
-        let rule = passive_options::readmission(r, &field)?;
-        if compat != Compat::None {
-            let expected = "expected no way of readmission where another product's rules hold";
-            field.refuse(r, "`readmission` and `compat` exclude each other", expected);
+    let readmission = match (s.take(r, "readmission"), origin) {
+        (Some(field), _) => {
+            let rule = passive_options::readmission(r, &field);
+            if rule.is_some() && compat != Compat::None {
+                let expected = "expected no way of readmission where another product's rules hold";
+                field.refuse(r, "`readmission` and `compat` exclude each other", expected);
+            }
+            rule
         }
-        Some(rule)
-    });
+        (None, Origin::DefaultSet) => PassiveCheck::native().readmission,
+        (None, Origin::Named) => None,
+    };
     s.finish(r);
-    enabled.then_some(PassiveCheck { policies, shadow, reactivation_period, readmission })
+    enabled.then_some((PassiveCheck { policies, shadow, reactivation_period, readmission }, origin))
 }
 
 fn list_of(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Vec<PassivePolicy> {

@@ -43,8 +43,11 @@ pub fn weighing(r: &mut Reading<'_>, s: &mut Section<'_>, name: PassiveName) -> 
         PassiveName::Burst => PassivePolicy::Burst(burst(r, s)),
         PassiveName::ConnectFailures => {
             let default = ConnectFailures::default();
-            let threshold = whole(r, s, "threshold").unwrap_or(default.threshold);
-            PassivePolicy::ConnectFailures(ConnectFailures { threshold })
+            PassivePolicy::ConnectFailures(ConnectFailures {
+                threshold: whole(r, s, "threshold").unwrap_or(default.threshold),
+                persist: s.take(r, "persist").and_then(|f| f.duration_or_zero(r)).unwrap_or(default.persist),
+                suspect_share: share(r, s, "suspect_share").unwrap_or(default.suspect_share),
+            })
         }
         PassiveName::Stall => {
             let default = Stall::default();
