@@ -172,10 +172,11 @@ impl Encoder {
             before.moved_at != pulse.moved_at,
             before.first_byte_p99 != pulse.first_byte_p99,
             before.latency != pulse.latency,
+            before.mean != pulse.mean,
         ];
         self.out.number(u64::from(pulse.slot.0));
         self.out.byte(changes.iter().zip(0..).fold(0, |mask, (is_new, bit)| mask | (u8::from(*is_new) << bit)));
-        let [waiting, since, moved, p99, latency] = changes;
+        let [waiting, since, moved, p99, latency, mean] = changes;
         if waiting {
             self.out.number(u64::from(pulse.waiting));
         }
@@ -190,6 +191,9 @@ impl Encoder {
         }
         if latency {
             self.span(pulse.latency);
+        }
+        if mean {
+            self.span(pulse.mean);
         }
     }
 
@@ -324,6 +328,9 @@ impl<'a> Decoder<'a> {
         if changes & 16 > 0 {
             pulse.latency = self.span()?;
         }
+        if changes & 32 > 0 {
+            pulse.mean = self.span()?;
+        }
         self.pulses.insert(slot, pulse);
         Some(pulse)
     }
@@ -368,6 +375,7 @@ fn no_pulse(slot: Slot) -> Pulse {
         moved_at: Timestamp::ZERO,
         first_byte_p99: None,
         latency: None,
+        mean: None,
     }
 }
 
