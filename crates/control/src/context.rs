@@ -112,6 +112,37 @@ pub enum Command {
         /// Takes the result.
         reply: oneshot::Sender<ReloadReply>,
     },
+    /// Give what the flight recorder holds, as a file.
+    Record {
+        /// The process's name, for the file.
+        instance: Instance,
+        /// Now, milliseconds since 1970.
+        unix_ms: u64,
+        /// Takes the file.
+        reply: oneshot::Sender<RecordReply>,
+    },
+}
+
+impl Command {
+    /// Answers that it is not the time for it.
+    pub fn busy(self) {
+        // Who asked may be gone by now.
+        match self {
+            Self::Reload { reply } => drop(reply.send(ReloadReply::Busy)),
+            Self::Record { reply, .. } => drop(reply.send(RecordReply::Busy)),
+        }
+    }
+}
+
+/// What saving the recording came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordReply {
+    /// The file.
+    Saved(Vec<u8>),
+    /// Nothing is kept, for this reason.
+    Nothing(&'static str),
+    /// Not now: a planned stop is under way.
+    Busy,
 }
 
 /// What a reload came to.

@@ -27,6 +27,8 @@ pub mod openapi;
 
 mod connection;
 
-pub use context::{Command, Context, FailedUpgrades, Instance, Process, Published, ReloadReply, Trouble, Vitals};
+pub use context::{
+    Command, Context, FailedUpgrades, Instance, Process, Published, RecordReply, ReloadReply, Trouble, Vitals,
+};
 pub use listen::{BindError, Listeners};
 pub use serve::serve;

@@ -23,6 +23,7 @@ mod health;
 mod parameters;
 pub mod process;
 mod read;
+mod recording;
 
 pub(crate) type Shared = State<Arc<Context>>;
 
@@ -40,6 +41,7 @@ pub(crate) fn table() -> Vec<(Method, &'static str, MethodRouter<Arc<Context>>)>
         (Method::GET, "/api/events", get(events::stream)),
         (Method::GET, "/api/process", get(process::document)),
         (Method::POST, "/api/reload", post(change::reload)),
+        (Method::POST, "/api/recording", post(recording::save)),
         (Method::GET, "/metrics", get(metrics)),
         (Method::GET, "/livez", get(livez)),
         (Method::GET, "/readyz", get(readyz)),

@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use control::{Command, Listeners, ReloadReply, Vitals};
+use control::{Command, Listeners, RecordReply, ReloadReply, Vitals};
 use model::config::{Control, ControlSocket};
 use model::event::{Event, EventKind};
 use model::health::Health;
@@ -230,7 +230,7 @@ async fn reload_needs_the_socket_or_the_token() {
             ReloadReply::Refused { report: "lazaret.yaml:1:1: no".to_owned() },
             ReloadReply::Busy,
         ] {
-            let Command::Reload { reply: answer } = commands.recv().await.unwrap();
+            let Some(Command::Reload { reply: answer }) = commands.recv().await else { panic!("no reload") };
             answer.send(reply).unwrap();
         }
     });
@@ -242,6 +242,25 @@ async fn reload_needs_the_socket_or_the_token() {
     program.await.unwrap();
     // The program is gone.
     assert_eq!(served.ask_unix("POST", "/api/reload").await.status, 409);
+}
+
+#[tokio::test]
+async fn a_recording_is_given_to_who_may_change_things_and_to_nobody_else() {
+    let mut served = serve();
+    assert_eq!(served.ask("POST", "/api/recording", &[]).await.status, 401);
+    let mut commands = std::mem::replace(&mut served.commands, tokio::sync::mpsc::channel(1).1);
+    let program = tokio::spawn(async move {
+        for reply in [RecordReply::Saved(b"bytes".to_vec()), RecordReply::Nothing("it is off"), RecordReply::Busy] {
+            let Some(Command::Record { reply: answer, .. }) = commands.recv().await else { panic!("no recording") };
+            answer.send(reply).unwrap();
+        }
+    });
+    let saved = served.ask_unix("POST", "/api/recording").await;
+    assert_eq!((saved.status, saved.text.as_str()), (200, "bytes"));
+    let nothing = served.ask_unix("POST", "/api/recording").await;
+    assert_eq!((nothing.status, nothing.json()["error_msg"].clone()), (409, json!("it is off")));
+    assert_eq!(served.ask_unix("POST", "/api/recording").await.status, 409);
+    program.await.unwrap();
 }
 
 #[tokio::test]

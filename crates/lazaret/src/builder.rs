@@ -13,7 +13,7 @@ use monitor::{Extensions, ProbeBuilder, ProbeSender};
 
 use crate::assembly;
 use crate::config::{
-    ClusterConfig, DnsConfig, Document, DrainConfig, ErrorPageConfig, ListenerConfig, RouteConfig,
+    ClusterConfig, DnsConfig, Document, DrainConfig, ErrorPageConfig, ListenerConfig, RecorderConfig, RouteConfig,
     TransportFailureRateOptions,
 };
 use crate::error::Error;
@@ -167,6 +167,13 @@ impl Builder {
     #[must_use]
     pub fn dns(mut self, dns: DnsConfig) -> Self {
         self.document.dns = Some(dns);
+        self
+    }
+
+    /// How much of what the health core is told is kept, for `lazaret record save`.
+    #[must_use]
+    pub fn recorder(mut self, recorder: RecorderConfig) -> Self {
+        self.document.recorder = Some(recorder);
         self
     }
 

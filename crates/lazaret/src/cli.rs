@@ -50,6 +50,8 @@ enum Command {
     Explain(client::explain::Arguments),
     /// Print what happened.
     Journal(client::journal::Arguments),
+    /// Save what the health core was told of late.
+    Record(client::record::Arguments),
     /// Read the configuration again, all or nothing.
     Reload(client::reload::Arguments),
     /// Let a new process of the program that is there now take over, and wait until it does.
@@ -110,6 +112,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Status(arguments) => client::status::run(&arguments),
         Command::Explain(arguments) => client::explain::run(&arguments),
         Command::Journal(arguments) => client::journal::run(&arguments),
+        Command::Record(arguments) => client::record::run(&arguments),
         Command::Reload(arguments) => client::reload::run(&arguments),
         Command::Upgrade(arguments) => client::upgrade::run(&arguments),
         Command::Completions { shell } => {

@@ -21,7 +21,9 @@ pub use cluster::{
     AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, RetryBudgetConfig, RetryConfig,
     SessionAffinityConfig, TimeoutsConfig, TlsConfig,
 };
-pub use document::{DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, TransportFailureRateOptions};
+pub use document::{
+    DnsConfig, DrainConfig, Http2Config, LimitsConfig, ListenerConfig, RecorderConfig, TransportFailureRateOptions,
+};
 pub use listener::{CertificateConfig, ClientAuthConfig, ListenerTlsConfig};
 pub use policy::{ErrorPageConfig, LimitKeyConfig, MaintenanceConfig, RequestLimitConfig, TransformConfig};
 pub use route::{BufferingConfig, RouteConfig, RouteMatch, RouteRetryConfig, ValueRuleConfig};

@@ -33,6 +33,23 @@ pub struct Config {
     pub answers: Answers,
     /// How names of destinations are looked up.
     pub dns: Dns,
+    /// How much of what the health core is told is kept; `None`: nothing.
+    pub recorder: Option<Recorder>,
+}
+
+/// Limits of the flight recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// So long back, as far as `size` allows: a minute to a day.
+    pub keep: Duration,
+    /// Bytes of memory at most: 1 MiB to 1 GiB.
+    pub size: u64,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { keep: Duration::from_secs(1800), size: 16 << 20 }
+    }
 }
 
 /// How names of destinations are looked up.

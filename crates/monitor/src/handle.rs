@@ -10,6 +10,7 @@ use health::{HealthSet, SavedHealth};
 use model::config::Config;
 use model::id::ClusterId;
 use model::time::Timestamp;
+use recorder::Standing;
 use tokio::sync::{mpsc, oneshot};
 use upstream::tls::TlsError;
 
@@ -80,6 +81,12 @@ impl Handle {
         self.ask(Command::Resume).await
     }
 
+    /// What the health core was told of late, as a file for `recorder::Recording::read`; else why nothing is kept. The
+    /// file says who saved it, and when: milliseconds since 1970.
+    pub async fn record(&self, instance: String, saved_at_unix_ms: u64) -> Result<Result<Vec<u8>, Standing>, Gone> {
+        self.ask(|reply| Command::Record { instance, saved_at_unix_ms, reply }).await
+    }
+
     /// Ends the monitor; probes in flight are given up.
     pub async fn shutdown(&self) -> Result<(), Gone> {
         self.ask(Command::Shutdown).await
@@ -106,6 +113,7 @@ pub(crate) enum Command {
     Drain(oneshot::Sender<()>),
     Suspend(oneshot::Sender<SavedHealth>),
     Resume(oneshot::Sender<()>),
+    Record { instance: String, saved_at_unix_ms: u64, reply: oneshot::Sender<Result<Vec<u8>, Standing>> },
     Shutdown(oneshot::Sender<()>),
 }
 

@@ -5,6 +5,7 @@
 //! board's waker (after a breath, see `BREATH`), the next ended lookup, and one sleep up to the next tick or the core's
 //! next timer. Time is looked at after each of them, so that no branch can starve the timers.
 
+mod recording;
 mod takeover;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use health::{Core, Input, Output, Probed, SavedHealth, Ticket};
 use model::config::Config;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
+use recorder::RecordedCore;
 use retry::Trends;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
@@ -38,7 +40,7 @@ use takeover::Parked;
 pub struct Monitor<I, R> {
     io: I,
     tls: Tls,
-    core: Core,
+    core: RecordedCore,
     names: Names,
     /// The configuration in force, with names as they were written.
     written: Arc<Config>,
@@ -68,6 +70,8 @@ pub struct Monitor<I, R> {
     calm_at: Timestamp,
     /// When sums of what is gone are dropped next.
     forget_at: Timestamp,
+    /// How the recording stood when it was last looked at.
+    recording: recorder::Standing,
 }
 
 /// Whether probes are sent.
@@ -92,13 +96,14 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let (io, tls) = (connector.io().clone(), connector.tls().clone());
         prepare(&tls, &config)?;
         let now = io.now();
-        let mut core = Core::with_registry(seed, extensions.health.clone());
+        let mut core = RecordedCore::new(Core::with_registry(seed, extensions.health.clone()));
+        core.limit(recording::limits(&config));
         names.configured(now, &config, None);
         let _ = names.take_change();
         let mut publisher = Publisher::new(extensions.balancing.clone(), names.expand(&config));
         core.handle(now, Input::Configured { clusters: publisher.clusters(), summary: summary::first(&config) });
         let mut budgets = Budgets::default();
-        let snapshot = Arc::new(publisher.snapshot(&mut core, &mut budgets));
+        let snapshot = Arc::new(publisher.snapshot(core.core_for_view(), &mut budgets));
         let board = Board::new(workers, Arc::clone(&snapshot));
         budgets.open(&board, now);
         let reader = board.reader().ok_or(handle::Gone)?;
@@ -139,6 +144,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             rested_at: now,
             calm_at: now,
             forget_at: now + FORGET_EVERY,
+            recording: recorder::Standing::Off,
         })
     }
 
@@ -249,11 +255,14 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
                 // What was seen so far goes along.
                 self.drain(Reach::All);
                 self.carry_out();
-                let _ = reply.send(self.core.save());
+                let _ = reply.send(self.core.core().save());
             }
             Some(Command::Resume(reply)) => {
                 self.probing = Probing::On;
                 let _ = reply.send(());
+            }
+            Some(Command::Record { instance, saved_at_unix_ms, reply }) => {
+                let _ = reply.send(self.record(now, instance, saved_at_unix_ms));
             }
             Some(Command::Shutdown(reply)) => {
                 let _ = reply.send(());
@@ -268,7 +277,8 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.next_tick = (self.next_tick + TICK).max(now);
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
-        if let Some(Input::PulsesTaken { pulses }) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
+        if let Some(Input::PulsesTaken { pulses }) = self.pulses.take(&self.board, &self.core.core().pulse_slots(), now)
+        {
             pulses.iter().for_each(|pulse| self.board.set_latency(pulse.slot, pulse.latency));
             self.core.handle(now, Input::PulsesTaken { pulses });
         }
@@ -282,6 +292,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         if self.names.take_change() {
             self.readdress(now);
         }
+        self.watch_recording(now);
         if now >= self.forget_at {
             self.forget_at = now + FORGET_EVERY;
             self.metrics.forget_gone(&self.board.load().health);
@@ -335,7 +346,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
     }
 
     fn publish(&mut self) {
-        let snapshot = Arc::new(self.publisher.snapshot(&mut self.core, &mut self.budgets));
+        let snapshot = Arc::new(self.publisher.snapshot(self.core.core_for_view(), &mut self.budgets));
         self.calm_at = self.io.now() + pace(self.publisher.owners().len());
         self.budgets.open(&self.board, self.io.now());
         self.quiet.published(&snapshot);

@@ -36,7 +36,7 @@
 //! program that has it registered, and may differ.
 //!
 //! Read in this order: [`recorded`] (what the monitor turns), [`ring`](mod@ring), [`records`] and `bytes` (how it is
-//! written), `redact`, [`file`], [`rerun`].
+//! written), `redact`, [`mod@file`], [`rerun`].
 #![forbid(unsafe_code)]
 
 pub mod recorded;

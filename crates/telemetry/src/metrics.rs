@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use model::event::{EventKind, Transition};
 use model::health::{CheckKind, Health};
@@ -37,6 +38,8 @@ pub struct Metrics {
     refused: AtomicU64,
     is_stale: AtomicBool,
     journal_lost: AtomicU64,
+    recorder_bytes: AtomicU64,
+    recorder_millis: AtomicU64,
     certificates: CertificateCounts,
 }
 
@@ -115,6 +118,13 @@ impl Metrics {
         self.certificates.taken.fetch_add(taken as u64, Ordering::Relaxed);
         self.certificates.refused.fetch_add(refused as u64, Ordering::Relaxed);
         self.certificates.is_stale.store(stale == Stale::Yes, Ordering::Relaxed);
+    }
+
+    /// The flight recorder holds so many bytes, which go back so far; nothing of either when it is off.
+    pub fn recorder(&self, bytes: usize, span: Duration) {
+        self.recorder_bytes.store(bytes as u64, Ordering::Relaxed);
+        let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        self.recorder_millis.store(millis, Ordering::Relaxed);
     }
 
     /// A reader of events had fallen behind.

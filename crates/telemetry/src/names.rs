@@ -106,6 +106,10 @@ pub const DRAINING: Name = name("lazaret_draining", "Whether a planned stop is u
 /// Counter.
 pub const JOURNAL_LOST: Name =
     name("lazaret_journal_lost", "Times a reader of events had fallen behind the journal's end and had to start over");
+/// Gauge.
+pub const RECORDER_BYTES: Name = name("lazaret_recorder_bytes", "Memory that the flight recorder's ring holds");
+/// Gauge.
+pub const RECORDER_SPAN: Name = name("lazaret_recorder_span_seconds", "How far back the flight recorder's ring goes");
 /// Counter. Labels: log.
 pub const LOG_LINES_DROPPED: Name =
     name("lazaret_log_lines_dropped", "Log lines dropped because the file could not be written fast enough");
@@ -161,6 +165,8 @@ pub const ALL: &[Name] = &[
     CORE_AGE,
     DRAINING,
     JOURNAL_LOST,
+    RECORDER_BYTES,
+    RECORDER_SPAN,
     LOG_LINES_DROPPED,
     LOG_REOPEN_FAILURES,
     LOG_WRITE_FAILURES,

@@ -126,6 +126,19 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ],
     },
     Endpoint {
+        method: "POST",
+        path: "/api/recording",
+        summary: "What the health core was told of late, as a file for `lazaret lab replay`",
+        query: &[],
+        answer: "application/octet-stream",
+        failures: &[
+            ("401", "The token is missing or wrong"),
+            ("403", "The caller is not admitted"),
+            ("409", "Nothing is recorded, or a reload or a planned stop is under way"),
+            ("504", "It has not come yet"),
+        ],
+    },
+    Endpoint {
         method: "GET",
         path: "/metrics",
         summary: "Prometheus text; OpenMetrics when asked for",

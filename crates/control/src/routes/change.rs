@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{Failure, Shared, json};
 use crate::access::{Peer, Refused, admit};
-use crate::context::{Command, ReloadReply};
+use crate::context::{Command, Context, ReloadReply};
 
 /// A reload that takes longer than this is answered as failed; it may still come through.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,10 +34,8 @@ pub struct ReloadDocument {
 }
 
 pub(super) async fn reload(State(context): Shared, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
-    let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if let Err(refused) = admit(peer, authorization, &context.process.published().config.control) {
-        tracing::warn!(target: "control", ?peer, %refused, "changing call refused");
-        return refusal(&refused);
+    if let Some(refusal) = refused(&context, peer, &headers) {
+        return refusal;
     }
     let (reply, answer) = oneshot::channel();
     if context.commands.try_send(Command::Reload { reply }).is_err() {
@@ -49,6 +47,14 @@ pub(super) async fn reload(State(context): Shared, Extension(peer): Extension<Pe
         Ok(Err(_)) => document(ReloadReply::Busy),
         Err(_) => Failure::new(StatusCode::GATEWAY_TIMEOUT, "the reload has not ended yet").into_response(),
     }
+}
+
+/// The answer to who is not admitted.
+pub(super) fn refused(context: &Context, peer: Peer, headers: &HeaderMap) -> Option<Response> {
+    let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let refused = admit(peer, authorization, &context.process.published().config.control).err()?;
+    tracing::warn!(target: "control", ?peer, %refused, "changing call refused");
+    Some(refusal(&refused))
 }
 
 fn document(reply: ReloadReply) -> Response {

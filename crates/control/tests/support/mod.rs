@@ -273,6 +273,7 @@ fn config(control: Control) -> Config {
         access_log: AccessLog::Off,
         answers: Default::default(),
         dns: Default::default(),
+        recorder: None,
     }
 }
 

@@ -159,6 +159,7 @@ pub fn snapshot_of(views: Vec<ClusterView>, routes: &[Route]) -> Snapshot {
         access_log: AccessLog::Off,
         answers: Default::default(),
         dns: Default::default(),
+        recorder: None,
     };
     Snapshot {
         revision: Revision(1),

@@ -13,10 +13,11 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use ::io::real::Real;
-use control::{Command, ReloadReply};
+use control::{Command, RecordReply, ReloadReply};
 use model::config::{AccessLog, Config};
 use monitor::{Monitor, Names};
 use proxy::{ServerTls, Sockets, Workers};
+use recorder::Standing;
 use telemetry::journal::Journal;
 use telemetry::metrics::Metrics;
 use telemetry::reopen::ReopenFile;
@@ -280,6 +281,19 @@ impl Supervisor {
                 };
                 let _ = reply.send(answer);
             }
+            Command::Record { instance, unix_ms, reply } => {
+                let answer = match self.monitor.record(instance.as_str().to_owned(), unix_ms).await {
+                    Ok(Ok(file)) => RecordReply::Saved(file),
+                    Ok(Err(Standing::TooLarge)) => RecordReply::Nothing(
+                        "nothing is recorded: the state of all destinations takes a quarter of recorder.size or more; raise it",
+                    ),
+                    Ok(Err(Standing::Off | Standing::On { .. })) => {
+                        RecordReply::Nothing("nothing is recorded: the configuration says recorder: off")
+                    }
+                    Err(monitor::Gone) => RecordReply::Busy,
+                };
+                let _ = reply.send(answer);
+            }
         }
     }
 
@@ -310,9 +324,7 @@ impl Supervisor {
                 () = &mut grace => return,
                 // Dropping an order's reply tells the asker that the proxy is stopping.
                 order = orders.recv() => if order.is_none() { return },
-                Some(Command::Reload { reply }) = self.commands.recv() => {
-                    let _ = reply.send(ReloadReply::Busy);
-                }
+                Some(command) = self.commands.recv() => command.busy(),
             }
         }
     }

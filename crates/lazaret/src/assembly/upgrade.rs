@@ -11,7 +11,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use control::{Command, ReloadReply};
 use io::Io;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -98,9 +97,7 @@ impl Supervisor {
                         hold.hang_up();
                     }
                 },
-                Some(Command::Reload { reply }) = self.commands.recv() => {
-                    let _ = reply.send(ReloadReply::Busy);
-                }
+                Some(command) = self.commands.recv() => command.busy(),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Commands that talk to a running process over its control API: `status`, `explain`, `journal`, `reload`,
+//! Commands that talk to a running process over its control API: `status`, `explain`, `journal`, `record`, `reload`,
 //! `upgrade`.
 //!
 //! Each command is three steps: find the API ([`target`]), ask it ([`http`]), render the document (a pure function from
@@ -16,6 +16,8 @@ pub(super) mod status;
 pub(super) mod explain;
 
 pub(super) mod journal;
+
+pub(super) mod record;
 
 pub(super) mod reload;
 

@@ -124,6 +124,36 @@ pub struct DnsConfig {
     pub max_ttl: Option<Duration>,
 }
 
+/// `recorder`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecorderConfig {
+    /// Nothing of what the health core is told is kept.
+    Off,
+    /// The last minutes are kept, in memory.
+    On {
+        /// So long back; 30 minutes unless set.
+        keep: Option<Duration>,
+        /// Bytes at most; 16 MiB unless set.
+        size: Option<u64>,
+    },
+}
+
+impl Serialize for RecorderConfig {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct On {
+            #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+            keep: Option<Duration>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            size: Option<u64>,
+        }
+        match *self {
+            Self::Off => out.serialize_str("off"),
+            Self::On { keep, size } => On { keep, size }.serialize(out),
+        }
+    }
+}
+
 /// The document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
@@ -135,6 +165,7 @@ pub(crate) struct Document {
     pub(crate) error_pages: Vec<ErrorPageConfig>,
     pub(crate) drain: Option<DrainConfig>,
     pub(crate) dns: Option<DnsConfig>,
+    pub(crate) recorder: Option<RecorderConfig>,
     pub(crate) transport_failure_rate: Option<TransportFailureRateOptions>,
     pub(crate) listeners: Vec<ListenerConfig>,
     pub(crate) routes: Vec<RouteConfig>,
@@ -173,6 +204,9 @@ impl Serialize for Document {
         }
         if let Some(dns) = &self.dns {
             map.serialize_entry("dns", dns)?;
+        }
+        if let Some(recorder) = &self.recorder {
+            map.serialize_entry("recorder", recorder)?;
         }
         if let Some(options) = &self.transport_failure_rate {
             map.serialize_entry("health_defaults", &Defaults { transport_failure_rate: options })?;

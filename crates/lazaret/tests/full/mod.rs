@@ -7,9 +7,9 @@ use lazaret::config::{
     ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
     ForceConfig, GuardsConfig, HashConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig,
     ListenerConfig, ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
-    ReadmissionConfig, RequestLimitConfig, RetryBudgetConfig, RetryConfig, RouteConfig, RouteMatch, RouteRetryConfig,
-    SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig, TransportFailureRateOptions,
-    ValueRuleConfig, WeightedClusterConfig,
+    ReadmissionConfig, RecorderConfig, RequestLimitConfig, RetryBudgetConfig, RetryConfig, RouteConfig, RouteMatch,
+    RouteRetryConfig, SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig,
+    TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
 };
 use lazaret::{Builder, Lazaret};
 
@@ -30,6 +30,7 @@ pub fn full() -> Builder {
             ..ErrorPageConfig::html("503", "soon")
         })
         .dns(DnsConfig { servers: vec!["10.0.0.53".to_owned()], min_ttl: Some(second), max_ttl: Some(5 * second) })
+        .recorder(RecorderConfig::On { keep: Some(600 * second), size: Some(4 << 20) })
         .drain(DrainConfig { lead: Some(second), grace: Some(5 * second), upgrade_grace: Some(60 * second) })
         .transport_failure_rate(TransportFailureRateOptions {
             detection_window_size: Some(30 * second),

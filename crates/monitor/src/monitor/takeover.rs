@@ -80,6 +80,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         // What was seen so far belongs to the configuration before.
         self.drain(Reach::All);
         self.publisher.configure(self.names.expand(&self.written));
+        self.core.limit(super::recording::limits(&self.written));
         // Its event brings a Publish, also when no health changed.
         self.core.handle(now, Input::Configured { clusters: self.publisher.clusters(), summary });
     }

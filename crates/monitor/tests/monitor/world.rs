@@ -229,5 +229,6 @@ pub fn config(clusters: Vec<Cluster>) -> Config {
         access_log: AccessLog::Off,
         answers: Default::default(),
         dns: Default::default(),
+        recorder: None,
     }
 }

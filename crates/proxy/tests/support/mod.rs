@@ -239,6 +239,7 @@ pub fn snapshot(setup: Setup) -> Snapshot {
         access_log: AccessLog::Off,
         answers: setup.answers,
         dns: Default::default(),
+        recorder: None,
     };
     let mut slots = (0..).map(Slot);
     Snapshot {

@@ -218,6 +218,9 @@ fn process(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     page.add(names::CORE_AGE, Kind::Gauge, vec![], view.core_age.as_secs_f64());
     page.add(names::DRAINING, Kind::Gauge, vec![], flag(view.is_draining));
     count(page, names::JOURNAL_LOST, vec![], metrics.journal_lost.load(Ordering::Relaxed));
+    let recorded = |of: &std::sync::atomic::AtomicU64| of.load(Ordering::Relaxed) as f64;
+    page.add(names::RECORDER_BYTES, Kind::Gauge, vec![], recorded(&metrics.recorder_bytes));
+    page.add(names::RECORDER_SPAN, Kind::Gauge, vec![], recorded(&metrics.recorder_millis) / 1e3);
     for (log, file) in lock(&metrics.logs).iter() {
         let labels = || vec![("log", (*log).to_owned())];
         let counts = file.counts();

@@ -144,6 +144,7 @@ fn events_are_counted() {
     metrics.event(&EventKind::Config { applied: true, summary: String::new() });
     metrics.event(&EventKind::Config { applied: false, summary: String::new() });
     metrics.journal_lost();
+    metrics.recorder(4096, Duration::from_millis(2500));
     let text = scrape(&metrics, &view(&["a"]));
     has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="passed"} 1"#);
     has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="refused"} 1"#);
@@ -151,6 +152,8 @@ fn events_are_counted() {
     has(&text, r#"lazaret_config_reloads_total{result="applied"} 1"#);
     has(&text, "lazaret_config_stale 1");
     has(&text, "lazaret_journal_lost_total 1");
+    has(&text, "lazaret_recorder_bytes 4096.0");
+    has(&text, "lazaret_recorder_span_seconds 2.5");
 }
 
 #[test]

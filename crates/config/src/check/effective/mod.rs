@@ -78,6 +78,13 @@ fn root(w: &mut Writer<'_>, config: &Config) {
         w.value("min_ttl", timespan::format(config.dns.min_ttl));
         w.value("max_ttl", timespan::format(config.dns.max_ttl));
     });
+    match &config.recorder {
+        None => w.value("recorder", "off".to_owned()),
+        Some(recorder) => w.block("recorder", |w| {
+            w.value("keep", timespan::format(recorder.keep));
+            w.value("size", bytes(recorder.size));
+        }),
+    }
     match &config.answers.request_id {
         RequestId::Off => w.value("request_id", "off".to_owned()),
         RequestId::Header(name) => w.block("request_id", |w| w.value("header", quoted(name))),

@@ -15,6 +15,7 @@ mod listener_tls;
 mod pages;
 mod passive;
 mod passive_options;
+mod recorder;
 mod retry;
 mod route;
 mod split;
@@ -61,6 +62,7 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
         access_log: AccessLog::Off,
         answers: Answers::default(),
         dns: Default::default(),
+        recorder: Some(Default::default()),
     };
     let Some(mut s) = Section::open(r, root, Path::root()) else {
         return config;
@@ -81,6 +83,9 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
     }
     if let Some(section) = s.take(r, "dns").and_then(|field| field.section(r)) {
         config.dns = dns::resolve(r, section);
+    }
+    if let Some(field) = s.take(r, "recorder") {
+        config.recorder = recorder::resolve(r, &field);
     }
     config.access_log =
         s.take_raw(r, "access_log", "access_log").map(|field| access_log(r, &field)).unwrap_or_default();

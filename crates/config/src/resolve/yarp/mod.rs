@@ -54,6 +54,7 @@ pub fn resolve(r: &mut Reading<'_>, root: &Node, names: &PolicyNames, compat: Op
         access_log: AccessLog::Off,
         answers: Answers::default(),
         dns: Default::default(),
+        recorder: Some(Default::default()),
     };
     let Some(mut s) = Section::open(r, root, Path::root()) else {
         return config;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -18,8 +18,8 @@ use super::target::Target;
 const PATIENCE: Duration = Duration::from_secs(35);
 /// Time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Longest answer that is read.
-const ANSWER_BYTES: usize = 256 * 1024 * 1024;
+/// Longest answer that is read: a recording of the largest `recorder.size`, and its frames.
+const ANSWER_BYTES: usize = (1 << 30) + (64 << 20);
 
 /// A client of one process.
 pub(super) struct Client {
@@ -32,6 +32,12 @@ pub(super) struct Answer {
     pub(super) text: String,
 }
 
+/// The same, of any kind.
+pub(super) struct Bytes {
+    pub(super) status: u16,
+    pub(super) bytes: Vec<u8>,
+}
+
 impl Client {
     pub(super) fn new(target: Target) -> Self {
         Self { target }
@@ -39,12 +45,17 @@ impl Client {
 
     /// One request; the body is read whole.
     pub(super) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<Answer, Failure> {
+        let Bytes { status, bytes } = self.ask_bytes(method, path, token).await?;
+        Ok(Answer { status, text: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+
+    /// The same for a body that is no text.
+    pub(super) async fn ask_bytes(&self, method: &str, path: &str, token: Option<&str>) -> Result<Bytes, Failure> {
         let response = self.send(method, path, token).await?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect();
         let body = timeout(PATIENCE, body).await.map_err(|_| self.silent())?.map_err(|error| self.broken(&error))?;
-        let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-        Ok(Answer { status, text })
+        Ok(Bytes { status, bytes: body.to_bytes().into() })
     }
 
     /// One GET whose body is read piece by piece.
@@ -74,7 +85,11 @@ impl Client {
         }
     }
 
-    async fn exchange<S>(&self, stream: S, request: Request<Empty<Bytes>>) -> Result<Response<Incoming>, Failure>
+    async fn exchange<S>(
+        &self,
+        stream: S,
+        request: Request<Empty<hyper::body::Bytes>>,
+    ) -> Result<Response<Incoming>, Failure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -23,16 +23,24 @@ pub(in crate::cli) struct Arguments {
 /// Asks for a reload and waits for its result. Exit code 3 when the configuration is refused.
 pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
     conclude(async || {
-        let Changing { target, witness, token_file } =
-            arguments.common.target.for_changing(arguments.token_file.as_ref())?;
-        let token = token_file.as_deref().map(read_token).transpose()?;
-        let client = Client::new(target);
-        if let Some(witness) = witness {
-            compare(&client, &Client::new(witness)).await?;
-        }
+        let (client, token) = admitted(&arguments.common, arguments.token_file.as_ref()).await?;
         let answer = client.ask("POST", "/api/reload", token.as_deref()).await?;
         conclusion(&answer, arguments.common.format)
     })
+}
+
+/// The way to the process that is meant, and what admits a change there.
+pub(super) async fn admitted(
+    common: &Common,
+    token_file: Option<&PathBuf>,
+) -> Result<(Client, Option<String>), Failure> {
+    let Changing { target, witness, token_file } = common.target.for_changing(token_file)?;
+    let token = token_file.as_deref().map(read_token).transpose()?;
+    let client = Client::new(target);
+    if let Some(witness) = witness {
+        compare(&client, &Client::new(witness)).await?;
+    }
+    Ok((client, token))
 }
 
 /// Refuses to go on when the socket that all processes share belongs to another process than the one that is meant.
