@@ -10,7 +10,7 @@
 //!
 //! Read in this order: [`scenario`] (what happens), [`policy`] (who is compared) and [`models`] (of other products),
 //! [`sim`] (the world), [`meter`] and [`histogram`] (what it cost), [`compare`], [`report`],
-//! [`verdict`], [`tune`], [`chance`], [`recorded`].
+//! [`verdict`], [`tune`], [`chance`], [`recorded`] (access logs), [`replay`] (recordings of a real process).
 #![forbid(unsafe_code)]
 
 pub mod scenario;
@@ -36,6 +36,8 @@ pub mod tune;
 pub mod chance;
 
 pub mod recorded;
+
+pub mod replay;
 
 use model::time::Timestamp;
 

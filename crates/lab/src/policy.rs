@@ -11,6 +11,7 @@ use balance::Policies;
 use config::{FileKind, PolicyNames};
 use health::passive::{Needs, PassivePolicy, PassiveState, Verdict};
 use health::{OutcomeEvent, Registry};
+use model::cluster::{Cluster, HealthCheck};
 use model::config::Config;
 use model::id::PolicyName;
 use model::time::Timestamp;
@@ -19,7 +20,7 @@ use crate::models::Model;
 use crate::models::envoy::Envoy;
 use crate::models::haproxy::{Haproxy, OnError};
 use crate::models::two_draws::TwoDraws;
-use crate::scenario::Scenario;
+use crate::scenario::{self, Scenario};
 
 /// One contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,6 +240,24 @@ impl Policy {
         }
     }
 
+    /// A cluster of a real configuration under this policy: what is said of its traffic, the guards and who is available
+    /// are the policy's, and probes where it has them; the rest stays. Models and oracles cannot be asked this way.
+    pub fn applied_to(&self, cluster: &Cluster) -> Result<Cluster, PolicyError> {
+        if self.mind != Mind::Core {
+            let name = &self.name;
+            return Err(PolicyError(format!("{name}: a model or an oracle cannot be asked of a recording")));
+        }
+        let scenario = scenario::read(SMALLEST, &|_| Err(String::new()));
+        let scenario = scenario.map_err(|error| PolicyError(error.to_string()))?;
+        let made = self.config(&scenario)?.clusters.into_iter().next();
+        let made = made.ok_or_else(|| PolicyError(format!("{}: it has no cluster", self.name)))?;
+        let mut applied = Cluster { compat: made.compat, ..cluster.clone() };
+        let own = applied.health_check.active.take().filter(|_| self.has_checks);
+        applied.health_check = HealthCheck { active: own, ..made.health_check };
+        applied.destinations.iter_mut().for_each(|destination| destination.max_fails = None);
+        Ok(applied)
+    }
+
     /// What the registry of a proxy has for it.
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::default();
@@ -342,6 +361,11 @@ pub fn split(list: &str) -> Vec<&str> {
     names.extend(list.get(start..));
     names.into_iter().map(str::trim).filter(|name| !name.is_empty()).collect()
 }
+
+/// Enough for a configuration to be made of it.
+const SMALLEST: &str = "version: 1\ntitle: none\nduration: 1s\n\
+                        destinations: [{ids: [a, b], service: {exponential: 5ms}}]\n\
+                        traffic: [{arrivals: poisson, rate: 1/s}]\n";
 
 /// The one cluster.
 pub const CLUSTER: &str = "lab";

@@ -9,5 +9,6 @@ mod judge;
 mod oracles;
 mod peers;
 mod queueing;
+mod replay;
 mod support;
 mod tune;

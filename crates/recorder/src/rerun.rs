@@ -3,8 +3,10 @@
 //! The state is compared as well, at each segment's beginning: so a difference is found even where no event shows it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use health::{Core, Output, Registry, ResumeError};
+use model::cluster::Cluster;
 use model::event::Event;
 use model::time::Timestamp;
 
@@ -76,6 +78,12 @@ impl Recording {
         let clusters = self.configurations.get(&first.configuration).map(Vec::as_slice).unwrap_or_default();
         let checkpoint = self.checkpoint(first).map_err(ReplayError::Read)?;
         Core::resume(checkpoint, clusters, registry).map_err(ReplayError::Resume)
+    }
+
+    /// The clusters that were configured at its beginning.
+    pub fn clusters(&self) -> Vec<Arc<Cluster>> {
+        let first = self.segments.first().and_then(|segment| self.configurations.get(&segment.configuration));
+        first.cloned().unwrap_or_default()
     }
 
     /// Shows every record in order.

@@ -1,5 +1,7 @@
 //! `lazaret lab`: scenarios on the production cores in virtual time.
 
+mod replay;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +30,8 @@ enum Command {
     Run(RunArguments),
     /// Try many values of a policy's numbers on several scenarios, and show those that no other beats.
     Tune(TuneArguments),
+    /// Run a recording of a real process again, or ask what other policies would have done.
+    Replay(replay::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -106,6 +110,12 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let done = match &arguments.command {
         Command::Run(arguments) => compare(arguments),
         Command::Tune(arguments) => tune(arguments),
+        Command::Replay(arguments) => match replay::run(arguments) {
+            Ok(replay::Outcome::Same) => Ok(()),
+            // It has said so itself.
+            Ok(replay::Outcome::Different) => return ExitCode::FAILURE,
+            Err(refused) => Err(refused),
+        },
     };
     let (code, why) = match done {
         Ok(()) => return ExitCode::SUCCESS,

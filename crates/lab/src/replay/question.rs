@@ -1,0 +1,404 @@
+//! What another policy would have done with a recording's inputs: an open loop, for the traffic is the recorded one.
+//!
+//! ```text
+//!   record ──> the recorded core, as it was ──> who was out, whose slot and ticket is whose
+//!      └─────> another core, with another passive block ──> who would have been out
+//! ```
+//! A destination that would have been out keeps its recorded requests: they are counted as spared (failed ones) or moved
+//! (good ones), and the other core does not hear of them, for they would have gone elsewhere. Where the recorded process
+//! had a destination out, nobody knows how it would have served: that time is counted as unseen. Successes are known as
+//! sums, so a policy that wants each outcome gets them before the failures of the same drain. A probe that the other core
+//! wants is answered by the destination's next recorded one, or by the last when its time is over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use health::{Core, Input, Needs, OutcomeEvent, Output, Probed, Registry, SavedHealth, Sum, Ticket};
+use model::cluster::Cluster;
+use model::event::{Event, EventKind};
+use model::health::{CheckKind, Health};
+use model::id::{ClusterId, DestinationKey, Slot};
+use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::time::Timestamp;
+use recorder::{Record, Recording, ReplayError};
+
+use crate::policy::{Policy, PolicyError};
+
+/// What one policy would have done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its name.
+    pub policy: String,
+    /// Of each destination that was there at any time, in order.
+    pub rows: Vec<(DestinationKey, Row)>,
+}
+
+/// One destination under both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// As it was.
+    pub recorded: Side,
+    /// As it would have been.
+    pub other: Side,
+    /// Recorded attempts that failed while it would have been out.
+    pub spared: u64,
+    /// Recorded attempts that were good, or no sign of anything, while it would have been out.
+    pub moved: u64,
+    /// It was out and would have been in: how it would have served is not known.
+    pub unseen: Duration,
+}
+
+/// How a destination fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Side {
+    /// Times its traffic had it called Unhealthy.
+    pub ejections: u64,
+    /// How long it took no traffic, for whatever reason.
+    pub out: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuestionError {
+    /// The recording is at fault.
+    Replay(ReplayError),
+    /// The policy cannot be asked.
+    Policy(PolicyError),
+}
+
+impl std::fmt::Display for QuestionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Replay(error) => error.fmt(f),
+            Self::Policy(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for QuestionError {}
+
+/// Asks one policy.
+pub fn ask(recording: &Recording, policy: &Policy) -> Result<Answer, QuestionError> {
+    let replay = QuestionError::Replay;
+    let recorded = recording.core(Registry::default()).map_err(replay)?;
+    let mut question = Question::new(recorded, policy);
+    question.begin(recording.begins_at(), &recording.clusters()).map_err(QuestionError::Policy)?;
+    let mut refused = None;
+    recording
+        .each(|record| {
+            if refused.is_none() {
+                refused = question.take(record).err();
+            }
+        })
+        .map_err(|error| replay(ReplayError::Read(error)))?;
+    refused.map_or_else(|| Ok(question.answer()), |error| Err(QuestionError::Policy(error)))
+}
+
+struct Question<'a> {
+    policy: &'a Policy,
+    now: Timestamp,
+    recorded: Watched,
+    other: Watched,
+    /// Whose probe the recorded tickets are.
+    tickets: BTreeMap<Ticket, DestinationKey>,
+    /// What the other core waits for, and until when.
+    pending: BTreeMap<Ticket, (DestinationKey, Timestamp)>,
+    /// The last recorded result.
+    results: BTreeMap<DestinationKey, (Option<FailureKind>, Option<u16>)>,
+    counts: BTreeMap<DestinationKey, (u64, u64)>,
+    unseen: BTreeMap<DestinationKey, Duration>,
+}
+
+impl<'a> Question<'a> {
+    fn new(recorded: Core, policy: &'a Policy) -> Self {
+        Self {
+            policy,
+            now: Timestamp::ZERO,
+            recorded: Watched::new(recorded),
+            other: Watched::new(Core::new(0)),
+            tickets: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            results: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            unseen: BTreeMap::new(),
+        }
+    }
+
+    /// Both know the same of probes; of traffic the other one knows nothing yet.
+    fn begin(&mut self, at: Timestamp, clusters: &[Arc<Cluster>]) -> Result<(), PolicyError> {
+        self.now = at;
+        let saved = without_traffic(self.recorded.core.save());
+        self.recorded.learn();
+        let clusters = self.applied(clusters)?;
+        self.other.core.handle(at, Input::Configured { clusters, summary: String::new() });
+        self.other.core.handle(at, Input::HealthRestored(Box::new(saved)));
+        self.settle_other();
+        self.other.learn();
+        Ok(())
+    }
+
+    fn applied(&self, clusters: &[Arc<Cluster>]) -> Result<Vec<Arc<Cluster>>, PolicyError> {
+        clusters.iter().map(|cluster| self.policy.applied_to(cluster).map(Arc::new)).collect()
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), PolicyError> {
+        match record {
+            Record::Event(_) => {}
+            Record::Asked(_) => {
+                self.settle_recorded();
+                self.settle_other();
+            }
+            Record::Input(now, input) => {
+                self.advance(now);
+                self.tell_other(now, &input)?;
+                let is_new = matches!(input, Input::Configured { .. });
+                self.recorded.core.handle(now, input);
+                if is_new {
+                    self.settle_recorded();
+                    self.settle_other();
+                    self.recorded.learn();
+                    self.other.learn();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Time passes: the other core has timers of its own, and probes that nobody answered.
+    fn advance(&mut self, now: Timestamp) {
+        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+            self.pass(due);
+            self.other.core.handle(due, Input::TimerDue);
+            let late: Vec<(Ticket, DestinationKey)> = (self.pending.iter())
+                .filter(|(_, (_, until))| *until <= due)
+                .map(|(ticket, (key, _))| (*ticket, key.clone()))
+                .collect();
+            for (ticket, key) in late {
+                self.pending.remove(&ticket);
+                let unknown = (Some(FailureKind::Cancelled), None);
+                let (failure, status) = self.results.get(&key).copied().unwrap_or(unknown);
+                self.other.core.handle(due, Input::Probed(Probed { ticket, failure, status }));
+            }
+            self.settle_other();
+        }
+        self.pass(now);
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        let probes = self.pending.values().map(|(_, until)| *until).min();
+        self.other.core.poll_timeout().into_iter().chain(probes).min()
+    }
+
+    fn pass(&mut self, now: Timestamp) {
+        let span = now.since(self.now);
+        self.now = self.now.max(now);
+        let both = self.recorded.destinations.iter().filter(|(key, one)| !one.is_in && self.other.is_in(key));
+        for (key, _) in both {
+            *self.unseen.entry(key.clone()).or_default() += span;
+        }
+        self.recorded.pass(span);
+        self.other.pass(span);
+    }
+
+    fn tell_other(&mut self, now: Timestamp, input: &Input) -> Result<(), PolicyError> {
+        let told = match input {
+            Input::Configured { clusters, summary } => {
+                Input::Configured { clusters: self.applied(clusters)?, summary: summary.clone() }
+            }
+            Input::HealthRestored(saved) => Input::HealthRestored(Box::new(without_traffic((**saved).clone()))),
+            Input::TimerDue | Input::HealthSet(_) | Input::DrainStarted => input.clone(),
+            Input::ConfigRefused { .. } | Input::SlotQuiet { .. } => return Ok(()),
+            Input::Probed(end) => {
+                self.probed(now, *end);
+                return Ok(());
+            }
+            Input::OutcomeSeen(event) => {
+                self.outcome(now, event);
+                return Ok(());
+            }
+            Input::SumsTaken { sums } => {
+                sums.iter().for_each(|sum| self.sum(now, *sum));
+                return Ok(());
+            }
+            Input::PulsesTaken { pulses } => {
+                let moved = pulses.iter().filter_map(|pulse| {
+                    let slot = self.other.slot(self.recorded.key(pulse.slot)?)?;
+                    Some(health::Pulse { slot, ..*pulse })
+                });
+                Input::PulsesTaken { pulses: moved.collect() }
+            }
+        };
+        self.other.core.handle(now, told);
+        Ok(())
+    }
+
+    fn probed(&mut self, now: Timestamp, end: Probed) {
+        let Some(key) = self.tickets.remove(&end.ticket) else { return };
+        if matches!(end.failure, Some(FailureKind::Cancelled | FailureKind::Local)) {
+            return;
+        }
+        let waiting: Vec<Ticket> =
+            self.pending.iter().filter(|(_, (whose, _))| *whose == key).map(|(ticket, _)| *ticket).collect();
+        for ticket in waiting {
+            self.pending.remove(&ticket);
+            self.other.core.handle(now, Input::Probed(Probed { ticket, ..end }));
+        }
+        self.results.insert(key, (end.failure, end.status));
+    }
+
+    fn outcome(&mut self, now: Timestamp, event: &OutcomeEvent) {
+        let Some(key) = self.recorded.key(event.slot).cloned() else { return };
+        let Some(slot) = self.other.slot(&key) else { return };
+        if self.other.is_in(&key) {
+            self.other.core.handle(now, Input::OutcomeSeen(OutcomeEvent { slot, ..*event }));
+            return;
+        }
+        let (spared, moved) = self.counts.entry(key).or_default();
+        match event.outcome.class {
+            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => *spared += 1,
+            OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => *moved += 1,
+        }
+    }
+
+    fn sum(&mut self, now: Timestamp, sum: Sum) {
+        let Some(key) = self.recorded.key(sum.slot).cloned() else { return };
+        let Some(slot) = self.other.slot(&key) else { return };
+        // There each success is an event as well.
+        if self.recorded.core.needs(&key.cluster) == Needs::EveryOutcome {
+            return;
+        }
+        if !self.other.is_in(&key) {
+            self.counts.entry(key).or_default().1 += sum.ok;
+        } else if self.other.core.needs(&key.cluster) == Needs::EveryOutcome {
+            let class = OutcomeClass::Ok;
+            let outcome = Outcome { class, failure: None, status: Some(200), retryable: false, client_gone: false };
+            let event = OutcomeEvent { slot, picked_at: now, at: now, outcome };
+            (0..sum.ok).for_each(|_| self.other.core.handle(now, Input::OutcomeSeen(event)));
+        } else {
+            self.other.core.handle(now, Input::SumsTaken { sums: vec![Sum { slot, ok: sum.ok }] });
+        }
+    }
+
+    fn settle_recorded(&mut self) {
+        while let Some(output) = self.recorded.core.poll_output() {
+            match output {
+                Output::Event(event) => self.recorded.heard(&event),
+                Output::Probe(order) => {
+                    self.tickets.insert(order.ticket, order.destination);
+                }
+                Output::CancelProbe(ticket) => {
+                    self.tickets.remove(&ticket);
+                }
+                Output::Publish | Output::FreeSlot(_) => {}
+            }
+        }
+    }
+
+    fn settle_other(&mut self) {
+        let now = self.now;
+        while let Some(output) = self.other.core.poll_output() {
+            match output {
+                Output::Event(event) => self.other.heard(&event),
+                Output::Probe(order) => {
+                    self.pending.insert(order.ticket, (order.destination, now + order.timeout));
+                }
+                Output::CancelProbe(ticket) => {
+                    self.pending.remove(&ticket);
+                }
+                // Nobody but this holds it.
+                Output::FreeSlot(slot) => self.other.core.handle(now, Input::SlotQuiet { slot }),
+                Output::Publish => {}
+            }
+        }
+    }
+
+    fn answer(self) -> Answer {
+        let row = |key: &DestinationKey| {
+            let (spared, moved) = self.counts.get(key).copied().unwrap_or_default();
+            let side = |watched: &Watched| watched.destinations.get(key).map(|one| one.side).unwrap_or_default();
+            let unseen = self.unseen.get(key).copied().unwrap_or_default();
+            Row { recorded: side(&self.recorded), other: side(&self.other), spared, moved, unseen }
+        };
+        let rows = self.recorded.destinations.keys().map(|key| (key.clone(), row(key)));
+        Answer { policy: self.policy.name.clone(), rows: rows.collect() }
+    }
+}
+
+/// A core, and what has become of its destinations.
+struct Watched {
+    core: Core,
+    slots: BTreeMap<Slot, DestinationKey>,
+    destinations: BTreeMap<DestinationKey, Seen>,
+}
+
+struct Seen {
+    slot: Option<Slot>,
+    is_in: bool,
+    side: Side,
+}
+
+impl Watched {
+    fn new(core: Core) -> Self {
+        Self { core, slots: BTreeMap::new(), destinations: BTreeMap::new() }
+    }
+
+    /// Who is there, under which slots. One that is gone is neither in nor out.
+    fn learn(&mut self) {
+        self.slots.clear();
+        self.destinations.values_mut().for_each(|one| (one.slot, one.is_in) = (None, true));
+        for cluster in &self.core.view().clusters {
+            for one in &cluster.destinations {
+                let key = DestinationKey::new(ClusterId::clone(&cluster.id), one.id.clone());
+                self.slots.insert(one.slot, key.clone());
+                let seen =
+                    self.destinations.entry(key).or_insert(Seen { slot: None, is_in: true, side: Side::default() });
+                (seen.slot, seen.is_in) = (Some(one.slot), one.is_available);
+            }
+        }
+    }
+
+    fn heard(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Availability { destination, available, .. } => {
+                if let Some(seen) = self.destinations.get_mut(destination) {
+                    seen.is_in = *available;
+                }
+            }
+            EventKind::Transition(one) if one.check == CheckKind::Passive && one.to == Health::Unhealthy => {
+                if let Some(seen) = self.destinations.get_mut(&one.destination) {
+                    seen.side.ejections += 1;
+                }
+            }
+            EventKind::Transition(_)
+            | EventKind::Share { .. }
+            | EventKind::Shadow { .. }
+            | EventKind::Config { .. }
+            | EventKind::Draining => {}
+        }
+    }
+
+    fn pass(&mut self, span: Duration) {
+        self.destinations.values_mut().filter(|one| !one.is_in).for_each(|one| one.side.out += span);
+    }
+
+    fn key(&self, slot: Slot) -> Option<&DestinationKey> {
+        self.slots.get(&slot)
+    }
+
+    fn slot(&self, key: &DestinationKey) -> Option<Slot> {
+        self.destinations.get(key)?.slot
+    }
+
+    fn is_in(&self, key: &DestinationKey) -> bool {
+        self.destinations.get(key).is_some_and(|one| one.is_in)
+    }
+}
+
+fn without_traffic(mut saved: SavedHealth) -> SavedHealth {
+    for destination in saved.clusters.iter_mut().flat_map(|cluster| &mut cluster.destinations) {
+        destination.traffic = Default::default();
+        destination.health.passive = Health::Unknown;
+    }
+    saved
+}
