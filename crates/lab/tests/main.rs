@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // Scenarios are read by the tests alone.
 
+mod cascade;
 mod claims;
 mod determinism;
 mod faults;

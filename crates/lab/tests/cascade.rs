@@ -1,0 +1,52 @@
+//! Overload is not sickness: when all destinations are late at once, none is taken from those that carry the load, and all
+//! serve again when its cause is over; one whose data path is cut is caught by its traffic though its probes pass.
+
+use lab::meter::Film;
+use lab::policy::Policy;
+
+use crate::support::read;
+
+/// Five destinations at 80 % of what they bear; for 30 s each request takes 300 ms more at all of them; later one of them
+/// takes requests and answers none, but its health page.
+const SCENARIO: &str = "
+version: 1
+title: late together, then one cut off
+duration: 240s
+warm_up: 20s
+checks: {interval: 1s, timeout: 1s}
+timeouts: {connect: 1s, response: 3s}
+destinations: [{ids: [a, b, c, d, e], service: {constant: 100ms}, concurrency: 10, backlog: 40}]
+traffic: [{arrivals: poisson, rate: 400/s, methods: {GET: 0.9, POST: 0.1}, patience: 5s}]
+faults:
+  - {kind: slow, at: 60s, lasts: 30s, factor: 4, truth: healthy, on: [a, b, c, d, e]}
+  - {kind: hang, at: 150s, lasts: 60s, on: [e], probes: pass}
+";
+const LATE: (f64, f64) = (60.0, 90.0);
+const CUT: (f64, f64) = (150.0, 210.0);
+
+#[test]
+fn load_that_makes_all_late_does_not_empty_the_cluster_and_a_cut_one_is_found() {
+    let scenario = read(SCENARIO);
+    let run = |policy: &str| lab::run(&scenario, &Policy::find(policy).unwrap(), 1).unwrap().1;
+    let (ours, kept) = (run("lazaret"), run("keep"));
+    let (failed, unavoidable) = (failures(&ours, LATE.0, LATE.1 + 5.0), failures(&kept, LATE.0, LATE.1 + 5.0));
+    println!("late: {failed} failed, {unavoidable} where nobody is ever ejected");
+    assert!(unavoidable > 1000, "the scenario overloads nobody: {unavoidable}");
+    assert!(f64::from(failed) < 1.1 * f64::from(unavoidable), "{failed} failed, {unavoidable} with nobody ejected");
+    let after = failures(&ours, LATE.1 + 10.0, CUT.0);
+    assert_eq!(after, 0, "all serve again 10 s after the cause is over");
+    let caught = out_at(&ours, 4, CUT.0).expect("the cut one is caught");
+    println!("cut: caught after {:.1} s, {} failed", caught - CUT.0, failures(&ours, CUT.0, CUT.1));
+    assert!(caught < CUT.0 + 5.0, "caught at {caught}");
+    assert!(failures(&ours, CUT.0 + 10.0, CUT.1) < failures(&kept, CUT.0 + 10.0, CUT.1) / 20);
+}
+
+fn failures(film: &Film, from: f64, to: f64) -> u32 {
+    let bins = film.failures.iter().enumerate().filter(|(bin, _)| (from..to).contains(&(*bin as f64 * film.bin)));
+    bins.map(|(_, failures)| failures).sum()
+}
+
+/// When a destination next had less than a fifth of its share.
+fn out_at(film: &Film, destination: usize, from: f64) -> Option<f64> {
+    film.shares[destination].iter().find(|(at, share)| *at >= from && *share < 0.2).map(|(at, _)| *at)
+}
