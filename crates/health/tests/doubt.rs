@@ -391,6 +391,24 @@ fn pulse(world: &mut World, id: &str, waiting: u32, moved: f64) -> Pulse {
 }
 
 #[test]
+fn a_destination_that_asks_for_less_is_never_ejected_nor_suspected() {
+    let ours = model::passive::PassiveCheck::native().policies;
+    let with_rates = [failure_rate(0.3, 10.0, 10), max_fails(1, 10.0), PassivePolicy::FailureRate(FailureRate::default())];
+    for policies in [ours.clone(), [ours, with_rates.to_vec()].concat()] {
+        let mut world = World::of(&[passive("c", &["a", "b"], &policies)]);
+        let full = failed(OutcomeClass::Overload, FailureKind::Status);
+        for second in 0..60 {
+            world.run_until(f64::from(second));
+            (0..50).for_each(|_| world.outcome("a", full));
+            world.sums("b", 50);
+        }
+        assert_ne!(world.health("a").passive, Unhealthy);
+        assert_eq!(share(&mut world, "a"), 1.0);
+        assert_eq!(world.available("c"), ["a", "b"]);
+    }
+}
+
+#[test]
 fn a_server_that_hangs_while_others_move_gets_nothing_until_it_moves() {
     let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Stall(Stall::default())])]);
     world.run_until(1.5);
