@@ -393,7 +393,8 @@ fn pulse(world: &mut World, id: &str, waiting: u32, moved: f64) -> Pulse {
 #[test]
 fn a_destination_that_asks_for_less_is_never_ejected_nor_suspected() {
     let ours = model::passive::PassiveCheck::native().policies;
-    let with_rates = [failure_rate(0.3, 10.0, 10), max_fails(1, 10.0), PassivePolicy::FailureRate(FailureRate::default())];
+    let with_rates =
+        [failure_rate(0.3, 10.0, 10), max_fails(1, 10.0), PassivePolicy::FailureRate(FailureRate::default())];
     for policies in [ours.clone(), [ours, with_rates.to_vec()].concat()] {
         let mut world = World::of(&[passive("c", &["a", "b"], &policies)]);
         let full = failed(OutcomeClass::Overload, FailureKind::Status);
