@@ -2,7 +2,7 @@
 
 use lab::policy::Policy;
 use twins::contestant::{Contestant, Program};
-use twins::predicted::predicted;
+use twins::predicted::{middle, runs_of};
 use twins::seen::{Figures, Seen};
 
 /// What both worlds say of a contestant.
@@ -10,6 +10,8 @@ use twins::seen::{Figures, Seen};
 pub struct Twin {
     /// The lab's middle of some runs.
     pub predicted: Figures,
+    /// Those runs, which differ by the proxy's own draws.
+    pub runs: Vec<Figures>,
     /// For real.
     pub measured: Figures,
     /// All that came for real.
@@ -23,10 +25,9 @@ pub fn twins(text: &str, logs: &dyn Fn(&str) -> String, contestants: &[Contestan
     let all = twins::real::run(&scenario, contestants, 1, folder.path()).expect("the real run comes to its end");
     let pairs = contestants.iter().zip(all);
     pairs
-        .map(|(contestant, seen)| Twin {
-            predicted: predicted(&scenario, &contestant.policy, 1, runs).expect("the lab knows the policy"),
-            measured: seen.figures(&scenario),
-            seen,
+        .map(|(contestant, seen)| {
+            let runs = runs_of(&scenario, &contestant.policy, 1, runs).expect("the lab knows the policy");
+            Twin { predicted: middle(&runs), runs, measured: seen.figures(&scenario), seen }
         })
         .collect()
 }

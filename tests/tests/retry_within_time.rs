@@ -29,7 +29,7 @@ fn a_destination_that_hangs_costs_one_per_try_timeout_and_is_charged_once() {
     assert_eq!((response.status(), response.text().as_str()), (200, "c"));
     assert!((PER_TRY..PER_TRY + LATE).contains(&took), "it took {took:?}");
     let line = lazaret.log_line("/once");
-    assert_eq!(attempts(&line), ["a:timeout", "c:ok"], "{line}");
+    assert_eq!(attempts(&line), ["a:per_try_timeout", "c:ok"], "{line}");
     let labels = ["cluster=\"app\"", "destination=\"a\"", "outcome=\"timeout\""];
     assert_eq!(lazaret.metric("lazaret_attempts_total", &labels), 1.0);
     assert_eq!(lazaret.metric("lazaret_attempts_total", &["destination=\"a\""]), 1.0, "and as nothing else");
@@ -51,7 +51,7 @@ fn the_total_cuts_the_attempt_that_is_running_and_the_destination_sees_it() {
     assert!(closed.duration_since(sent) < TOTAL + LATE, "seen after {:?}", closed.duration_since(sent));
     let line = lazaret.log_line("/slow");
     assert_eq!(line["status"], 504, "{line}");
-    assert_eq!(attempts(&line).first().map(String::as_str), Some("a:timeout"), "{line}");
+    assert_eq!(attempts(&line).first().map(String::as_str), Some("a:per_try_timeout"), "{line}");
     assert_eq!(attempts(&line).len(), 2, "{line}");
     assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line}");
 }

@@ -19,7 +19,8 @@ fn a_dead_server_costs_no_client_an_error_and_fewer_trials_each_time() {
     assert!(outcome.sent > 400, "the load was not carried: {} requests", outcome.sent);
     assert_eq!(outcome.get_failed_before_head, 0, "{:?}", outcome.failures);
     let tried = lazaret.metric("lazaret_attempts_total", &["destination=\"a\""]);
-    assert!((3.0..=12.0).contains(&tried), "{tried} attempts at the dead one");
+    // Those of half a second at first, then trials that are ever rarer, of some 270 turns.
+    assert!((3.0..=30.0).contains(&tried), "{tried} attempts at the dead one");
 }
 
 /// C2: one failure each 3 s with `max_fails 3` and 4 s never ejects, and is right (nginx ejects: its failures never grow old

@@ -9,12 +9,16 @@ use crate::seen::{Absence, Figures, Seen};
 
 /// The middle of so many runs: failures and requests by their mean, times by their median.
 pub fn predicted(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64) -> Result<Figures> {
-    let mut all = Vec::new();
-    for turns in 1..=runs.max(1) {
+    Ok(middle(&runs_of(scenario, policy, seed, runs)?))
+}
+
+/// Each of so many runs.
+pub fn runs_of(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64) -> Result<Vec<Figures>> {
+    let run = |turns| {
         let trace = lab::trace(scenario, policy, Chance::with_turns(seed, turns))?;
-        all.push(Seen::from(trace).figures(scenario));
-    }
-    Ok(middle(&all))
+        Ok(Seen::from(trace).figures(scenario))
+    };
+    (1..=runs.max(1)).map(run).collect()
 }
 
 /// The middle of several.

@@ -30,13 +30,11 @@ fn load_that_makes_all_late_does_not_empty_the_cluster_and_a_cut_one_is_found() 
     let run = |policy: &str| lab::run(&scenario, &Policy::find(policy).unwrap(), 1).unwrap().1;
     let (ours, kept) = (run("lazaret"), run("keep"));
     let (failed, unavoidable) = (failures(&ours, LATE.0, LATE.1 + 5.0), failures(&kept, LATE.0, LATE.1 + 5.0));
-    println!("late: {failed} failed, {unavoidable} where nobody is ever ejected");
     assert!(unavoidable > 1000, "the scenario overloads nobody: {unavoidable}");
     assert!(f64::from(failed) < 1.1 * f64::from(unavoidable), "{failed} failed, {unavoidable} with nobody ejected");
     let after = failures(&ours, LATE.1 + 10.0, CUT.0);
     assert_eq!(after, 0, "all serve again 10 s after the cause is over");
     let caught = out_at(&ours, 4, CUT.0).expect("the cut one is caught");
-    println!("cut: caught after {:.1} s, {} failed", caught - CUT.0, failures(&ours, CUT.0, CUT.1));
     assert!(caught < CUT.0 + 5.0, "caught at {caught}");
     assert!(failures(&ours, CUT.0 + 10.0, CUT.1) < failures(&kept, CUT.0 + 10.0, CUT.1) / 20);
 }
