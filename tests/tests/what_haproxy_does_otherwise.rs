@@ -70,7 +70,7 @@ fn a_server_that_hangs_costs_a_get_one_timeout_and_is_asked_once_by_a_post() {
     let took = sent.elapsed();
     assert!((Duration::from_secs(1)..Duration::from_millis(1600)).contains(&took), "{took:?}");
     assert_eq!(post(&lazaret, "/h7p", "hello", Duration::ZERO).status(), 504);
-    assert_eq!(attempts(&lazaret.log_line("/h7p")), ["a:timeout"]);
+    assert_eq!(attempts(&lazaret.log_line("/h7p")), ["a:per_try_timeout"]);
     assert_eq!(good.requests_to("/h7p").len(), 0);
 }
 
