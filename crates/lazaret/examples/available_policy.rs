@@ -1,7 +1,9 @@
 //! An availability policy of one's own: never fewer than two destinations; the first ones fill up.
 
-use lazaret::config::{ClusterConfig, DestinationConfig, HealthCheckConfig};
-use lazaret::{AvailablePolicy, Builder, Candidates, Lazaret, Selection};
+use lazaret::config::{
+    ClusterConfig, DestinationConfig, HealthCheckConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+};
+use lazaret::{AvailablePolicy, Builder, Candidates, Lazaret, Selection, policies};
 
 /// The good ones, and others in the order of the file until there are two.
 #[derive(Debug)]
@@ -32,7 +34,11 @@ pub fn build(addresses: &[&str]) -> Builder {
             cluster_id: "cluster1".to_owned(),
             health_check: Some(HealthCheckConfig {
                 available_destinations_policy: Some("AtLeastTwo".into()),
-                passive: Some(Default::default()),
+                // Named, so that it comes without the guards of the default set: this policy is the guard.
+                passive: Some(PassiveHealthCheckConfig {
+                    policies: vec![PassivePolicyConfig::named(policies::TRANSPORT_FAILURE_RATE)],
+                    ..Default::default()
+                }),
                 ..Default::default()
             }),
             destinations: (1..)

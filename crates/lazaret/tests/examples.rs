@@ -82,10 +82,13 @@ fn clusters_in_code_have_the_values_they_say() {
 
 #[test]
 fn options_of_the_failure_rate_hold_for_all_clusters() {
+    let mut cluster = clusters_in_code::available();
+    let check = cluster.health_check.as_mut().and_then(|check| check.passive.as_mut()).unwrap();
+    check.policies = vec![lazaret::config::PassivePolicyConfig::named(lazaret::policies::TRANSPORT_FAILURE_RATE)];
     let lazaret = failure_rate_options::build()
         .listener("web", "127.0.0.1:0")
         .route("all", "/{**rest}", "cluster3")
-        .cluster(clusters_in_code::available())
+        .cluster(cluster)
         .build()
         .unwrap();
     let passive = lazaret.config().clusters[0].health_check.passive.clone().unwrap();

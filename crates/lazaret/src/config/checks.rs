@@ -144,7 +144,7 @@ pub struct PassiveHealthCheckConfig {
     /// Off switch; on unless `Some(false)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Who judges; TransportFailureRate when empty.
+    /// Who judges; the native default set, with readmission and guards, when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<PassivePolicyConfig>,
     /// Who is judged beside them and never enforced.
