@@ -113,6 +113,8 @@ fn a_new_process_that_does_not_come_up_leaves_the_old_one_serving() {
         assert_eq!(generations.instance(), instance);
         assert_eq!(get(generations.lazaret.proxy, "/").map(|answer| answer.status), Some(200));
         assert_eq!(generations.pids().len(), 1);
+        let socket = generations.lazaret.folder.path().join("control.sock");
+        assert!(std::os::unix::net::UnixStream::connect(socket).is_ok(), "the control socket is still there");
     }
     let from = Instant::now();
     generations.lazaret.wait_until("it probes again", || a.probes_since(from).len() >= 2);

@@ -18,10 +18,12 @@ pub struct Listeners {
     pub tcp: TcpListener,
     /// For changing.
     pub unix: Option<UnixSocket>,
+    /// Inherited, and not where the configuration wants it.
+    leaving: Option<UnixSocket>,
 }
 
-/// A bound unix socket; its path is removed when it is dropped, unless another process has put its own there or has
-/// taken this one over.
+/// A bound unix socket; its path is removed when it is dropped, unless another process has put its own there, has taken this
+/// one over, or has not given it up yet.
 #[derive(Debug)]
 pub struct UnixSocket {
     pub(crate) listener: UnixListener,
@@ -98,13 +100,13 @@ impl Listeners {
             Some(tcp) => tcp,
             None => TcpListener::bind(address).map_err(|source| BindError::Tcp { address, source })?,
         };
-        let inherited = inherited.unix.and_then(|(listener, path)| UnixSocket::own(listener, &path).ok());
+        let inherited = inherited.unix.and_then(|(listener, path)| UnixSocket::inherit(listener, &path).ok());
         let wanted = match &control.socket {
             ControlSocket::Off => None,
             ControlSocket::Path(path) | ControlSocket::Default(path) => Some(path),
         };
-        // One that is elsewhere now goes, with its path.
-        let inherited = inherited.filter(|socket| Some(&socket.path) == wanted);
+        let is_wanted = inherited.as_ref().is_some_and(|socket| Some(&socket.path) == wanted);
+        let (inherited, leaving) = if is_wanted { (inherited, None) } else { (None, inherited) };
         tcp.set_nonblocking(true).map_err(|source| BindError::Tcp { address, source })?;
         let unix = match &control.socket {
             ControlSocket::Off => None,
@@ -124,7 +126,16 @@ impl Listeners {
                 }
             },
         };
-        Ok(Self { tcp, unix })
+        Ok(Self { tcp, unix, leaving })
+    }
+
+    /// What was inherited is this process's own from here on; until then the process before has it, also when this one
+    /// ends. A unix socket that the configuration has elsewhere now goes, with its path.
+    pub fn take_over(&mut self) {
+        for socket in self.unix.iter().chain(&self.leaving) {
+            socket.is_handed_over.store(false, Ordering::Relaxed);
+        }
+        self.leaving = None;
     }
 
     /// Descriptors of the same sockets.
@@ -169,6 +180,13 @@ impl UnixSocket {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
         Self::own(listener, path)
+    }
+
+    /// One that another process has bound to `path`, and may go on with.
+    fn inherit(listener: UnixListener, path: &Path) -> io::Result<Self> {
+        let socket = Self::own(listener, path)?;
+        socket.is_handed_over.store(true, Ordering::Relaxed);
+        Ok(socket)
     }
 
     /// One that is bound to `path` already.
@@ -218,7 +236,8 @@ mod tests {
         shared.hand_over();
         drop(before);
         let inherited = Inherited { tcp: Some(shared.tcp), unix: shared.unix };
-        let after = Listeners::bind_with(&control, inherited).unwrap();
+        let mut after = Listeners::bind_with(&control, inherited).unwrap();
+        after.take_over();
         assert_eq!(after.tcp.local_addr().unwrap(), port);
         assert!(after.tcp.accept().is_ok() && after.unix.as_ref().unwrap().listener.accept().is_ok());
         drop(after);
@@ -241,8 +260,29 @@ mod tests {
         let shared = before.share().unwrap();
         shared.hand_over();
         let inherited = Inherited { tcp: None, unix: shared.unix };
-        let _after = Listeners::bind_with(&control(&new), inherited).unwrap();
+        let mut after = Listeners::bind_with(&control(&new), inherited).unwrap();
+        assert!(new.exists() && old.exists());
+        after.take_over();
         assert!(new.exists() && !old.exists());
+    }
+
+    #[test]
+    fn a_process_that_inherits_and_gives_up_leaves_the_socket_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let control = |socket| Control {
+            address: "127.0.0.1:0".parse().unwrap(),
+            names: Vec::new(),
+            socket,
+            users: Vec::new(),
+            token_file: None,
+        };
+        let before = Listeners::bind(&control(ControlSocket::Path(path.clone()))).unwrap();
+        for socket in [ControlSocket::Path(path.clone()), ControlSocket::Off] {
+            let inherited = Inherited { tcp: None, unix: before.share().unwrap().unix };
+            drop(Listeners::bind_with(&control(socket), inherited).unwrap());
+            assert!(UnixStream::connect(&path).is_ok());
+        }
     }
 
     #[test]

@@ -108,14 +108,13 @@ impl Core {
     /// A request ended while the destination may be on its way back: one of its trials.
     fn trial_ended(&mut self, place: Place, counts: Counts) {
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        let Some(rule) = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission) else {
-            return;
-        };
+        let Some(check) = cluster.config.health_check.passive.as_ref() else { return };
+        let (Some(rule), plain_500) = (check.readmission, check.plain_500()) else { return };
         let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
         if !destination.traffic.comeback.is_gated() {
             return;
         }
-        if counts.failed > 0 {
+        if counts.failures(plain_500) > 0 {
             doubt::canary_failed(cluster, place.destination, &mut self.effects);
         } else if counts.ok > 0 {
             destination.traffic.comeback.passed(&rule, counts.ok, self.effects.now);

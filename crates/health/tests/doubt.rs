@@ -498,3 +498,20 @@ fn a_trial_that_says_nothing_is_no_sign() {
     world.run_until(2.0 + 60.0);
     assert!(!world.destination("a").is_gated, "quiet since the ejection ended");
 }
+
+#[test]
+fn a_trial_answered_500_ejects_again_where_a_policy_takes_500_for_a_failure() {
+    let with_500 = Burst { plain_500: model::passive::Plain500::Counts, ..Burst::default() };
+    for (counting, expected) in [(with_500, Unhealthy), (Burst::default(), Unknown)] {
+        let policies = [refusals(), PassivePolicy::Burst(counting)];
+        let mut world = World::of(&[returning("c", &["a", "b"], &policies)]);
+        (0..3).for_each(|_| world.outcome("a", refused()));
+        assert_eq!(world.health("a").passive, Unhealthy);
+        world.run_until(10.0);
+        assert!(world.destination("a").is_gated);
+        world.outcome("a", status(500, true));
+        assert_eq!(world.health("a").passive, expected);
+        let last = world.destination("a").last_transition.as_ref().map(|last| last.cause.as_str().to_owned());
+        assert_eq!(last.as_deref() == Some("canary"), expected == Unhealthy, "{last:?}");
+    }
+}

@@ -48,6 +48,22 @@ impl PassiveCheck {
         Self { readmission: Some(Readmission::default()), ..Self::of(policies) }
     }
 
+    /// Whether a plain 500 is a failure of a trial request: it is where a policy that ejects takes it for one.
+    pub fn plain_500(&self) -> Plain500 {
+        let counts = self.policies.iter().any(|policy| match policy {
+            PassivePolicy::ConsecutiveErrors(options) => options.plain_500 == Plain500::Counts,
+            PassivePolicy::Outlier(options) => options.plain_500 == Plain500::Counts,
+            PassivePolicy::Burst(options) => options.plain_500 == Plain500::Counts,
+            PassivePolicy::MaxFails(_) | PassivePolicy::FailureRate(_) => true,
+            PassivePolicy::TransportFailureRate(_)
+            | PassivePolicy::ConnectFailures(_)
+            | PassivePolicy::Stall(_)
+            | PassivePolicy::Latency(_)
+            | PassivePolicy::Custom(_) => false,
+        });
+        if counts { Plain500::Counts } else { Plain500::Passes }
+    }
+
     /// How long an ejection lasts where the cluster says so: its reactivation period, and under `compat: yarp` the window
     /// of a failure rate when that is longer. `None`: as the policy has it, and nginx's rule knows no other.
     pub fn ejection_period(&self, compat: Compat) -> Option<Duration> {

@@ -100,7 +100,7 @@ impl Supervisor {
         let config = shared(&lazaret);
         let inherited = inheritance.take_control(&config.control);
         let Inheritance { io, sockets: inherited_sockets, predecessor, store, control: _ } = inheritance;
-        let control_listeners = control::Listeners::bind_with(&config.control, inherited)?;
+        let mut control_listeners = control::Listeners::bind_with(&config.control, inherited)?;
         let control_sockets = control_listeners.share().map_err(|source| Error::start("the control API", source))?;
         let control_address =
             control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
@@ -160,6 +160,7 @@ impl Supervisor {
         }
         let workers = Workers::start_with(traffic, sockets).map_err(failed)?;
         let generations = predecessor.map(Predecessor::serving).transpose().map_err(handed)?.unwrap_or_default();
+        control_listeners.take_over();
         let is_draining = Arc::new(AtomicBool::new(false));
         let failed_upgrades = Failed::default();
         let process = ThisProcess {
