@@ -152,7 +152,7 @@ fn events_are_counted() {
     has(&text, r#"lazaret_config_reloads_total{result="applied"} 1"#);
     has(&text, "lazaret_config_stale 1");
     has(&text, "lazaret_journal_lost_total 1");
-    has(&text, "lazaret_recorder_bytes 4096.0");
+    has(&text, "lazaret_recorder_bytes 4096");
     has(&text, "lazaret_recorder_span_seconds 2.5");
 }
 
