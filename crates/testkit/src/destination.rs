@@ -72,8 +72,15 @@ pub fn answer(status: u16, body: &str) -> Vec<Act> {
 }
 
 /// An address of this host where nobody listens: connections are refused.
+///
+/// The port stays bound, without anybody listening, as long as the test's process runs: nobody else can get it.
 pub fn refusing() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    static HELD: Mutex<Vec<socket2::Socket>> = Mutex::new(Vec::new());
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+    let address = socket.local_addr().ok().and_then(|address| address.as_socket()).expect("a bound socket's address");
+    lock(&HELD).push(socket);
+    address
 }
 
 /// A destination on 127.0.0.1. Dropping it closes the listener and resets all connections.
