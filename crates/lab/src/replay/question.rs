@@ -10,20 +10,22 @@
 //! sums, so a policy that wants each outcome gets them before the failures of the same drain. A probe that the other core
 //! wants is answered by the destination's next recorded one, or by the last when its time is over.
 
+mod watched;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use health::{Core, Input, Needs, OutcomeEvent, Output, Probed, Registry, SavedHealth, Sum, Ticket};
 use model::cluster::Cluster;
-use model::event::{Event, EventKind};
-use model::health::{CheckKind, Health};
-use model::id::{ClusterId, DestinationKey, Slot};
+use model::health::Health;
+use model::id::DestinationKey;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::time::Timestamp;
 use recorder::{Record, Recording, ReplayError};
 
 use crate::policy::{Policy, PolicyError};
+use watched::Watched;
 
 /// What one policy would have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -322,76 +324,6 @@ impl<'a> Question<'a> {
         };
         let rows = self.recorded.destinations.keys().map(|key| (key.clone(), row(key)));
         Answer { policy: self.policy.name.clone(), rows: rows.collect() }
-    }
-}
-
-/// A core, and what has become of its destinations.
-struct Watched {
-    core: Core,
-    slots: BTreeMap<Slot, DestinationKey>,
-    destinations: BTreeMap<DestinationKey, Seen>,
-}
-
-struct Seen {
-    slot: Option<Slot>,
-    is_in: bool,
-    side: Side,
-}
-
-impl Watched {
-    fn new(core: Core) -> Self {
-        Self { core, slots: BTreeMap::new(), destinations: BTreeMap::new() }
-    }
-
-    /// Who is there, under which slots. One that is gone is neither in nor out.
-    fn learn(&mut self) {
-        self.slots.clear();
-        self.destinations.values_mut().for_each(|one| (one.slot, one.is_in) = (None, true));
-        for cluster in &self.core.view().clusters {
-            for one in &cluster.destinations {
-                let key = DestinationKey::new(ClusterId::clone(&cluster.id), one.id.clone());
-                self.slots.insert(one.slot, key.clone());
-                let seen =
-                    self.destinations.entry(key).or_insert(Seen { slot: None, is_in: true, side: Side::default() });
-                (seen.slot, seen.is_in) = (Some(one.slot), one.is_available);
-            }
-        }
-    }
-
-    fn heard(&mut self, event: &Event) {
-        match &event.kind {
-            EventKind::Availability { destination, available, .. } => {
-                if let Some(seen) = self.destinations.get_mut(destination) {
-                    seen.is_in = *available;
-                }
-            }
-            EventKind::Transition(one) if one.check == CheckKind::Passive && one.to == Health::Unhealthy => {
-                if let Some(seen) = self.destinations.get_mut(&one.destination) {
-                    seen.side.ejections += 1;
-                }
-            }
-            EventKind::Transition(_)
-            | EventKind::Share { .. }
-            | EventKind::Shadow { .. }
-            | EventKind::Config { .. }
-            | EventKind::Draining => {}
-        }
-    }
-
-    fn pass(&mut self, span: Duration) {
-        self.destinations.values_mut().filter(|one| !one.is_in).for_each(|one| one.side.out += span);
-    }
-
-    fn key(&self, slot: Slot) -> Option<&DestinationKey> {
-        self.slots.get(&slot)
-    }
-
-    fn slot(&self, key: &DestinationKey) -> Option<Slot> {
-        self.destinations.get(key)?.slot
-    }
-
-    fn is_in(&self, key: &DestinationKey) -> bool {
-        self.destinations.get(key).is_some_and(|one| one.is_in)
     }
 }
 
