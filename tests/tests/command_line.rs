@@ -63,6 +63,40 @@ fn usage_errors_are_2_and_refused_configurations_are_3() {
 }
 
 #[test]
+fn a_place_that_run_cannot_open_is_refused_by_check_with_its_line_and_is_not_touched() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let file = folder.path().join("lazaret.yaml");
+    let write = |log: &str, socket: &str| {
+        let text = format!(
+            "version: 1\naccess_log: {log}\ncontrol: {{address: \"127.0.0.1:0\", socket: {socket}, token_file: \
+             /nowhere/token}}\nlisteners: {{web: {{address: \"127.0.0.1:0\"}}}}\n"
+        );
+        std::fs::write(&file, text).expect("the folder is ours");
+    };
+    let ask = |command: &str| {
+        let output = lazaret(&[command, "-c", &file.display().to_string()]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let log = folder.path().join("access.log");
+    write(&log.display().to_string(), &folder.path().join("run/control.sock").display().to_string());
+    let (code, text) = ask("check");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("warning: control.token_file /nowhere/token: "), "{text}");
+    assert!(!log.exists() && !folder.path().join("run").exists(), "check made something");
+
+    write("/nowhere/access.log", "off");
+    for command in ["check", "run"] {
+        let (code, text) = ask(command);
+        assert_eq!(code, Some(3), "{command}: {text}");
+        assert!(text.contains("lazaret.yaml:2:13") && text.contains("a folder that exists"), "{command}: {text}");
+    }
+    write("off", &folder.path().join("a/b/control.sock").display().to_string());
+    let (code, text) = ask("check");
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("lazaret.yaml:3:") && text.contains("the control socket"), "{text}");
+}
+
+#[test]
 fn log_lines_name_the_part_that_speaks() {
     let mut lazaret = Lazaret::start("");
     lazaret.process.signal(nix::sys::signal::Signal::SIGTERM);

@@ -239,6 +239,30 @@ fn openssl_is_served_and_goes_on_with_its_session_at_another_process() {
     assert_eq!(sites[1].metric("lazaret_tls_handshakes_total", &["resumed"]), 2.0);
 }
 
+#[test]
+fn the_example_is_taken_with_the_files_that_it_says_how_to_make() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        return skip("the_example_is_taken_with_the_files_that_it_says_how_to_make", "openssl");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = include_str!("../../examples/tls.yaml").replace("/etc/lazaret", &folder.path().display().to_string());
+    let file = folder.path().join("tls.yaml");
+    fs::write(&file, &example).expect("the folder is ours");
+    let check = || {
+        let mut command = Command::new(end_to_end::binaries::path("lazaret"));
+        let output = command.arg("check").arg(&file).output().expect("the program starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = check();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("site.pem") && text.contains("openssl rand -hex 32 >"), "{text}");
+    let commands: Vec<_> = example.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
+    let made = Command::new("sh").arg("-ec").arg(commands.join("\n")).output().expect("there is a shell");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (code, text) = check();
+    assert_eq!((code, text.as_str()), (Some(0), ""));
+}
+
 /// One request by `openssl s_client`, and all that it prints.
 fn openssl(folder: &Path, to: SocketAddr, arguments: &[&str]) -> String {
     let mut child = Command::new("openssl")

@@ -3,6 +3,7 @@
 //!
 //! Users and token are looked up at each changing call, so that a reload or a new token file counts at once.
 
+use std::io;
 use std::path::Path;
 
 use model::config::Control;
@@ -67,10 +68,18 @@ fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
+/// The token in a file. One that is empty would admit everybody, so it is none.
+pub fn token(path: &Path) -> io::Result<String> {
+    let text = files::read_text(path, TOKEN_BYTES)?;
+    match text.trim() {
+        "" => Err(io::Error::new(io::ErrorKind::InvalidData, "there is no token in it")),
+        token => Ok(token.to_owned()),
+    }
+}
+
 fn read_token(path: &Path) -> Option<String> {
-    match files::read_text(path, TOKEN_BYTES) {
-        // An empty file admits nobody.
-        Ok(text) => Some(text.trim().to_owned()).filter(|token| !token.is_empty()),
+    match token(path) {
+        Ok(token) => Some(token),
         Err(error) => {
             tracing::warn!(target: "control", path = %path.display(), %error, "control.token_file cannot be read");
             None

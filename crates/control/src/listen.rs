@@ -197,6 +197,18 @@ impl UnixSocket {
     }
 }
 
+/// Whether [`UnixSocket::bind`] could bind the path, unless a process listens there. Nothing is made or changed.
+pub fn can_bind(path: &Path) -> io::Result<()> {
+    let is_taken = fs::symlink_metadata(path).is_ok() && !is_socket(path);
+    if is_taken {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "there is something that is no socket"));
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        Some(missing) => files::can_make(missing),
+        None => files::can_make(path),
+    }
+}
+
 fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }

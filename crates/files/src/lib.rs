@@ -1,4 +1,5 @@
-//! Reading the files that a configuration names: whole, bounded, and without ever waiting for somebody else.
+//! Reading the files that a configuration names: whole, bounded, and without ever waiting for somebody else. Also
+//! [whether a file could be appended to](can_append), told without touching it.
 //!
 //! A path that is wrong by mistake (or on purpose) may be a pipe, which keeps whoever opens it waiting for a writer, or a
 //! device, which need not end. All of those are told apart from a file before a byte is read:
@@ -16,6 +17,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::OFlag;
+use nix::unistd::{AccessFlags, access};
 
 /// Reads a regular file of at most `longest` bytes whole. Blocks for as long as the disk does.
 pub fn read_whole(path: &Path, longest: usize) -> io::Result<Vec<u8>> {
@@ -38,6 +40,28 @@ pub fn read_text(path: &Path, longest: usize) -> io::Result<String> {
 /// (`/dev/stdin`, `/dev/fd/63`): their writer is there already.
 pub fn read_given(path: &Path, longest: usize) -> io::Result<Vec<u8>> {
     if path.starts_with("/dev") { read_at_most(File::open(path)?, longest) } else { read_whole(path, longest) }
+}
+
+/// Whether this process could append to the file, or make it when there is none. Nothing is opened, made or changed.
+pub fn can_append(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(access(path, AccessFlags::W_OK)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => can_make(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether this process could make something at the path, where nothing is yet.
+pub fn can_make(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match access(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(errno) => {
+            let error = io::Error::from(errno);
+            Err(io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display())))
+        }
+    }
 }
 
 fn read_at_most(file: File, longest: usize) -> io::Result<Vec<u8>> {
@@ -96,6 +120,28 @@ mod tests {
             assert_eq!(said, "it is not a regular file", "{}", path.display());
         }
         assert!(read_given(&pipe, 1024).is_err());
+    }
+
+    #[test]
+    fn whether_a_file_could_be_appended_to_is_told_without_touching_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        std::fs::write(&old, "x").unwrap();
+        can_append(&old).unwrap();
+        can_append(&new).unwrap();
+        assert!(!new.exists());
+        assert_eq!(std::fs::read(&old).unwrap(), b"x");
+        can_append(Path::new("/dev/null")).unwrap();
+        assert_eq!(can_append(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(can_append(&old.join("in-a-file")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        let nowhere = can_append(&new.join("log")).unwrap_err();
+        assert_eq!(nowhere.kind(), io::ErrorKind::NotFound);
+        assert!(nowhere.to_string().contains(&format!("the folder {}", new.display())), "{nowhere}");
+        // Root may write everywhere.
+        if !nix::unistd::geteuid().is_root() {
+            std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
+            assert_eq!(can_append(&old).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
     }
 
     #[test]

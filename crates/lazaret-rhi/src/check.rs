@@ -15,6 +15,12 @@ pub(crate) fn check(path: &Path, format: Format) -> Exit {
             for warning in &warnings {
                 complain(warning);
             }
+            for (key, log) in [("main_log", &config.main_log), ("error_log", &config.error_log)] {
+                let refused = log.as_ref().and_then(|path| Some((path, files::can_append(path).err()?)));
+                if let Some((path, error)) = refused {
+                    complain(format!("warning: {key} {} cannot be opened, and run would end: {error}", path.display()));
+                }
+            }
             match format {
                 Format::Text => print(&shown(&config)),
                 Format::Json => print(&serde_json::json!({"config": config, "warnings": warnings}).to_string()),

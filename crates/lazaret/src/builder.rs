@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::inheritance::Inheritance;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
+use crate::places;
 use crate::running::Running;
 
 /// A configuration that nothing is wrong with, and the custom parts it names.
@@ -51,12 +52,14 @@ impl Lazaret {
         &self.loaded
     }
 
-    /// Reads the files that the configuration names (certificates, keys, authorities), as the start does. Gives what is
-    /// worth a word about them.
+    /// Reads the files that the configuration names (certificates, keys, authorities), as the start does, and looks
+    /// whether it could open the others, without touching them. Gives what is worth a word about them.
     pub fn check_files(&self) -> Result<Vec<String>, Error> {
         monitor::prepare(&upstream::Tls::new(), self.config())?;
         let prepared = listener_tls::prepare(&proxy::ServerTls::new(), &self.loaded).map_err(Error::Config)?;
-        Ok(prepared.warnings.iter().map(ToString::to_string).collect())
+        places::check(&self.loaded).map_err(Error::Config)?;
+        let warnings = prepared.warnings.iter().map(ToString::to_string);
+        Ok(warnings.chain(places::warnings(&self.loaded)).collect())
     }
 
     /// Binds every listener, starts the threads, and returns when requests are served.
@@ -64,9 +67,15 @@ impl Lazaret {
         assembly::start(self, Inheritance::none())
     }
 
-    /// The same with sockets that are open already: from a process that hands over, or from the service manager.
+    /// The same with sockets that are open already: from a process that hands over, or from the service manager. A process
+    /// that hands over is told why when it fails.
     pub fn start_with(self, inheritance: Inheritance) -> Result<Running, Error> {
-        assembly::start(self, inheritance)
+        let predecessor = inheritance.predecessor();
+        let started = assembly::start(self, inheritance);
+        if let (Err(error), Some(predecessor)) = (&started, predecessor) {
+            Inheritance::decline(&predecessor, error);
+        }
+        started
     }
 }
 

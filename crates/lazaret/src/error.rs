@@ -31,6 +31,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// What is wrong in one line: of a report its first error, and how many more there are.
+    pub fn in_a_line(&self) -> String {
+        let Self::Config(report) = self else { return self.to_string() };
+        let mut errors = report.errors();
+        let first = errors.next().map_or_else(|| "the configuration is refused".to_owned(), ToString::to_string);
+        match errors.count() {
+            0 => first,
+            more => format!("{first} (and {more} more)"),
+        }
+    }
+
     /// Something that could not be started, for [`Self::Start`].
     pub(crate) fn start(what: impl Into<String>, source: std::io::Error) -> Self {
         Self::Start { what: what.into(), source }

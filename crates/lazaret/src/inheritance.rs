@@ -20,6 +20,8 @@ pub mod hand_over;
 
 pub(crate) mod manager;
 
+use crate::error::Error;
+
 use hand_over::Predecessor;
 use manager::Store;
 
@@ -51,9 +53,32 @@ impl Inheritance {
     }
 
     /// What the process at the other end of the stream hands over with [`crate::running::Upgrader::hand_over`].
+    ///
+    /// When nothing comes of it, here or in [`crate::Lazaret::start_with`], the other process hears why and goes on. Who
+    /// cannot even begin says so with [`Self::decline`].
     pub fn from_predecessor(stream: UnixStream) -> io::Result<Self> {
+        let other = stream.try_clone()?;
+        let received = Self::receive(stream);
+        if let Err(error) = &received {
+            hand_over::decline(&other, &error.to_string());
+        }
+        received
+    }
+
+    /// Tells the process at the other end of the stream that this one does not take over: what its log and who waits for
+    /// the upgrade are told.
+    pub fn decline(stream: &UnixStream, why: &Error) {
+        hand_over::decline(stream, &why.in_a_line());
+    }
+
+    fn receive(stream: UnixStream) -> io::Result<Self> {
         let hand_over::Estate { now, sockets, control, predecessor } = hand_over::receive(stream)?;
         Ok(Self { io: Real::at(now), sockets, control, predecessor: Some(predecessor), store: Store::of_manager() })
+    }
+
+    /// A way to tell the process before that nothing came of it; `None` when there is none.
+    pub(crate) fn predecessor(&self) -> Option<UnixStream> {
+        self.predecessor.as_ref().and_then(|predecessor| predecessor.share().ok())
     }
 
     /// The control API's sockets: its own, or among the others one that is bound to its address.

@@ -79,6 +79,7 @@ pub mod builder;
 mod assembly;
 mod listener_tls;
 mod memory;
+mod places;
 
 pub mod inheritance;
 

@@ -4,6 +4,7 @@
 //! [`Running`] ends it at once; [`Running::stop`] lets it finish what is in flight.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,9 +121,12 @@ pub enum ReloadError {
 /// Why another process did not take over; this one goes on as before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandOverError {
-    /// The other process ended, or said what was not expected.
+    /// The other process says why it does not take over, or said what was not expected.
     #[error("the new process did not take over: {0}")]
     Successor(String),
+    /// The other process ended without a word.
+    #[error("the new process ended before it took over")]
+    Ended,
     /// Another one is just taking over.
     #[error("an upgrade is under way")]
     Busy,
@@ -133,7 +137,14 @@ pub enum HandOverError {
 
 impl From<std::io::Error> for HandOverError {
     fn from(error: std::io::Error) -> Self {
-        Self::Successor(error.to_string())
+        let kind = error.kind();
+        if matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
+            Self::Ended
+        } else if kind == ErrorKind::WouldBlock {
+            Self::Successor("it said nothing for a minute".to_owned())
+        } else {
+            Self::Successor(error.to_string())
+        }
     }
 }
 

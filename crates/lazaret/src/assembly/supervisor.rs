@@ -13,6 +13,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use ::io::real::Real;
+use config::Loaded;
 use control::{Command, RecordReply, ReloadReply};
 use model::config::{AccessLog, Config};
 use monitor::{Monitor, Names};
@@ -36,6 +37,7 @@ use crate::inheritance::hand_over::{Generation, Predecessor};
 use crate::inheritance::manager::Store;
 use crate::listener_tls;
 use crate::memory;
+use crate::places;
 use crate::running::{Addresses, Facts, Failed, Order, ReloadError};
 
 /// How often the end of the traffic threads is looked for.
@@ -106,7 +108,10 @@ impl Supervisor {
             control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
         let server_tls = ServerTls::new();
         listener_tls::commit(&server_tls, listener_tls::prepare(&server_tls, &lazaret.loaded).map_err(Error::Config)?);
-        let access_log = open(&config.access_log)?;
+        let access_log = open(&lazaret.loaded)?;
+        for warning in places::warnings(&lazaret.loaded) {
+            tracing::warn!(target: "lazaret", "{warning}");
+        }
         let metrics = Metrics::new();
         if let Some(file) = &access_log {
             metrics.watch_log("access", file.clone());
@@ -359,13 +364,13 @@ async fn serve(api: Arc<control::Context>, listeners: control::Listeners, stoppe
     }
 }
 
-fn open(log: &AccessLog) -> Result<Option<ReopenFile>, Error> {
-    match log {
+fn open(loaded: &Loaded) -> Result<Option<ReopenFile>, Error> {
+    match &loaded.config.access_log {
         AccessLog::Off => Ok(None),
         AccessLog::Stdout => ReopenFile::stdout().map(Some).map_err(|error| Error::start("the access log", error)),
         AccessLog::File(path) => {
-            let what = format!("access_log {}", path.display());
-            ReopenFile::open(path).map(Some).map_err(|error| Error::start(what, error))
+            let refused = |error| Error::Config(places::access_log_refused(loaded, path, &error));
+            ReopenFile::open(path).map(Some).map_err(refused)
         }
     }
 }

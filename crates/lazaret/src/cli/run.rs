@@ -52,11 +52,19 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if let Err(error) = ::io::real::raise_descriptor_limit() {
         tracing::warn!(target: "lazaret", %error, "the limit of descriptors is not known");
     }
+    let predecessor = match arguments.take_over.then(upgrade::predecessor).transpose() {
+        Ok(predecessor) => predecessor,
+        Err(error) => return failed(&error),
+    };
     let compat = arguments.config.compat.map(Into::into);
     let lazaret = match Lazaret::load(&arguments.config.path(), compat) {
         Ok(lazaret) => lazaret,
-        Err(Error::Config(report)) => return refused(&report),
-        Err(error) => return failed(&error),
+        Err(error) => {
+            if let Some(predecessor) = &predecessor {
+                Inheritance::decline(predecessor, &error);
+            }
+            return no_start(&error);
+        }
     };
     for warning in &lazaret.loaded().warnings {
         tracing::warn!(target: "config", "{warning}");
@@ -70,8 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return failed(&error),
     };
-    let inheritance = if arguments.take_over { upgrade::inherit() } else { Inheritance::from_manager() };
-    let inheritance = match inheritance {
+    let inheritance = match predecessor.map_or_else(Inheritance::from_manager, Inheritance::from_predecessor) {
         Ok(inheritance) => inheritance,
         Err(error) => return failed(&error),
     };
@@ -84,13 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
             }
             runtime.block_on(serve(running, signals, &logs))
         }
-        Err(Error::Config(report)) => refused(&report),
-        // A file that the configuration names is no better than the configuration.
-        Err(error @ Error::Configure(_)) => {
-            super::complain(&error);
-            ExitCode::from(3)
-        }
-        Err(error) => failed(&error),
+        Err(error) => no_start(&error),
     }
 }
 
@@ -159,6 +160,18 @@ fn reload(running: &Running) {
     });
     if let Err(error) = spawned {
         tracing::error!(target: "lazaret", %error, "no thread for a reload");
+    }
+}
+
+fn no_start(error: &Error) -> ExitCode {
+    match error {
+        Error::Config(report) => refused(report),
+        // A file that the configuration names is no better than the configuration.
+        Error::Configure(_) => {
+            super::complain(error);
+            ExitCode::from(3)
+        }
+        Error::Pipeline(_) | Error::Control(_) | Error::Write(_) | Error::Start { .. } => failed(error),
     }
 }
 

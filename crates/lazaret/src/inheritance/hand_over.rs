@@ -13,8 +13,9 @@
 //!   probes                                          │
 //!      │── end (a later upgrade) ─────────────────> │   ends at once: two old generations are enough
 //! ```
-//! Until `over` the predecessor serves and has all its descriptors; when the stream ends before, it probes again and goes
-//! on. A successor whose stream ends before `over` must end. Messages are JSON with a length in front.
+//! Until `over` the predecessor serves and has all its descriptors; when the stream ends before, or the successor says
+//! `declined` and why in place of any of its words, it probes again and goes on. A successor whose stream ends before `over`
+//! must end. Messages are JSON with a length in front.
 
 use std::io;
 use std::net::TcpListener;
@@ -42,6 +43,7 @@ enum Word {
     Serving,
     Over,
     End,
+    Declined { why: String },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,6 +86,13 @@ pub(crate) struct Successor {
 /// An old process that finishes.
 pub(crate) struct Generation(UnixStream);
 
+/// Tells the process at the other end that this one does not take over.
+pub(super) fn decline(stream: &UnixStream, why: &str) {
+    let why = why.chars().take(LONGEST_REASON).collect();
+    // One that has gone need not know.
+    let _ = tell(stream, &Word::Declined { why });
+}
+
 pub(super) fn receive(stream: UnixStream) -> io::Result<Estate> {
     stream.set_read_timeout(Some(PATIENCE))?;
     tell(&stream, &Word::Hello { version: VERSION })?;
@@ -104,6 +113,11 @@ pub(super) fn receive(stream: UnixStream) -> io::Result<Estate> {
 }
 
 impl Predecessor {
+    /// Another way to speak to it, for [`decline`].
+    pub(super) fn share(&self) -> io::Result<UnixStream> {
+        self.stream.try_clone()
+    }
+
     /// Everything that can fail is done: asks for what is known of the destinations. `None`: it cannot be read here.
     pub(crate) fn ready(&self) -> io::Result<Option<SavedHealth>> {
         tell(&self.stream, &Word::Ready)?;
@@ -139,28 +153,39 @@ impl Successor {
         self.stream.set_write_timeout(Some(PATIENCE))?;
         match hear(&self.stream)? {
             Word::Hello { .. } => {}
-            other @ (Word::Ready | Word::Serving | Word::Over | Word::End) => return Err(unexpected(&other)),
+            other @ (Word::Ready | Word::Serving | Word::Over | Word::End | Word::Declined { .. }) => {
+                return Err(unexpected(other));
+            }
         }
         let control_socket = goods.control.unix.as_ref().map(|(_, path)| path.clone());
         let (sockets, generations) = (goods.sockets.len(), goods.generations.len());
         let offer = Offer { version: VERSION, now: now(), sockets, control_socket, generations };
-        tell(&self.stream, &offer)?;
+        self.unless_declined(tell(&self.stream, &offer))?;
         let mut descriptors: Vec<_> = goods.sockets.iter().map(AsFd::as_fd).collect();
         descriptors.push(goods.control.tcp.as_fd());
         descriptors.extend(goods.control.unix.as_ref().map(|(listener, _)| listener.as_fd()));
         descriptors.extend(goods.generations.iter().map(|one| one.0.as_fd()));
-        pass::send(&self.stream, &descriptors)?;
+        self.unless_declined(pass::send(&self.stream, &descriptors))?;
         expect(&self.stream, &Word::Ready)?;
         Ok(self)
     }
 
     /// Tells what is known and waits until the other one serves. From then on it is the one. Blocks.
     pub(crate) fn give(self, saved: &SavedHealth) -> io::Result<Self> {
-        tell(&self.stream, saved)?;
+        self.unless_declined(tell(&self.stream, saved))?;
         expect(&self.stream, &Word::Serving)?;
         // One that is gone by now has served for a moment and died: nobody could do better than to have handed over.
         let _ = tell(&self.stream, &Word::Over);
         Ok(self)
+    }
+
+    /// A word that nobody takes any more is explained by the last one of the other side, when that says why it went.
+    fn unless_declined(&self, told: io::Result<()>) -> io::Result<()> {
+        let Err(error) = told else { return Ok(()) };
+        match hear(&self.stream) {
+            Ok(declined @ Word::Declined { .. }) => Err(unexpected(declined)),
+            Ok(Word::Hello { .. } | Word::Ready | Word::Serving | Word::Over | Word::End) | Err(_) => Err(error),
+        }
     }
 
     /// Waits until this process is told to end at once; false when nobody will say so any more. Blocks.
@@ -213,14 +238,62 @@ fn hear<T: DeserializeOwned>(stream: &UnixStream) -> io::Result<T> {
 
 fn expect(stream: &UnixStream, word: &Word) -> io::Result<()> {
     let heard: Word = hear(stream)?;
-    if heard == *word { Ok(()) } else { Err(unexpected(&heard)) }
+    if heard == *word { Ok(()) } else { Err(unexpected(heard)) }
 }
 
-fn unexpected(word: &Word) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{word:?} was not expected"))
+fn unexpected(word: Word) -> io::Error {
+    match word {
+        Word::Declined { why } => io::Error::other(why),
+        other @ (Word::Hello { .. } | Word::Ready | Word::Serving | Word::Over | Word::End) => {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{other:?} was not expected"))
+        }
+    }
 }
 
 /// A process that does not answer for so long hangs: names to resolve, files to read and threads to start are quicker.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Characters of a reason: some lines.
+const LONGEST_REASON: usize = 4096;
 /// Bytes of a message: health of some hundred thousand destinations.
 const MOST: usize = 256 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use model::config::{Control, ControlSocket};
+
+    use super::*;
+    use crate::running::HandOverError;
+
+    /// What comes of an offer after the other side has done as told and gone.
+    fn offered(other: impl FnOnce(&UnixStream)) -> HandOverError {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        other(&theirs);
+        drop(theirs);
+        let address = ([127, 0, 0, 1], 0).into();
+        let control =
+            Control { address, names: Vec::new(), socket: ControlSocket::Off, users: Vec::new(), token_file: None };
+        let control = control::Listeners::bind(&control).unwrap().share().unwrap();
+        let goods = Goods { sockets: Vec::new(), control, generations: Vec::new() };
+        Successor::new(ours).offer(&goods, Timestamp::default).err().unwrap().into()
+    }
+
+    #[test]
+    fn a_successor_that_declines_is_quoted_whenever_it_does() {
+        let quoted = HandOverError::Successor("the disk is full".to_owned());
+        assert_eq!(offered(|stream| decline(stream, "the disk is full")), quoted);
+        let later = |stream: &UnixStream| {
+            tell(stream, &Word::Hello { version: VERSION }).unwrap();
+            decline(stream, "the disk is full");
+        };
+        assert_eq!(offered(later), quoted);
+    }
+
+    #[test]
+    fn a_successor_that_ends_without_a_word_is_told_from_one_that_talks_nonsense() {
+        assert_eq!(offered(|_| {}), HandOverError::Ended);
+        assert_eq!(offered(|stream| tell(stream, &Word::Hello { version: VERSION }).unwrap()), HandOverError::Ended);
+        let nonsense = offered(|stream| tell(stream, &Word::Over).unwrap());
+        assert_eq!(nonsense, HandOverError::Successor("Over was not expected".to_owned()));
+    }
+}

@@ -138,7 +138,7 @@ fn tickets(
     let keys = SharedKeys::read(path).map_err(|error| Fault {
         key: FileKey::TicketKeys,
         message: format!("{}: {error}", path.display()),
-        mend: "expected one key a line, 64 hexadecimal digits (openssl rand -hex 32)",
+        mend: "expected one key a line, 64 hexadecimal digits: openssl rand -hex 32 > FILE, then chmod 0600",
     })?;
     match Tickets::shared(keys, judged) {
         Some(tickets) => Ok(tickets),

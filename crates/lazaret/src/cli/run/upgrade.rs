@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use lazaret::Inheritance;
-use lazaret::running::{Running, Upgrader};
+use lazaret::running::{HandOverError, Running, Upgrader};
 
 use super::notify;
 
@@ -42,10 +42,26 @@ fn upgrade(upgrader: &Upgrader) -> io::Result<()> {
             Ok(())
         }
         Err(error) => {
+            let said = match error {
+                HandOverError::Ended => end_of(&mut successor).map(|status| format!("{error}: {status}")),
+                HandOverError::Successor(_) | HandOverError::Busy | HandOverError::Stopping => None,
+            };
             // One that has ended already cannot be killed, and is waited for all the same.
             let _ = successor.kill();
             let _ = successor.wait();
-            Err(io::Error::other(error))
+            Err(io::Error::other(said.unwrap_or_else(|| error.to_string())))
+        }
+    }
+}
+
+/// What a process ended with that has closed its end of the stream; `None` when it does not end for all that.
+fn end_of(successor: &mut Child) -> Option<ExitStatus> {
+    let until = Instant::now() + LAST_STEPS;
+    loop {
+        match successor.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < until => thread::sleep(PAUSE),
+            Ok(None) | Err(_) => return None,
         }
     }
 }
@@ -66,13 +82,17 @@ fn start(stream: UnixStream) -> io::Result<Child> {
         .spawn()
 }
 
-/// What the process that started this one hands over, on standard input.
-pub(super) fn inherit() -> io::Result<Inheritance> {
+/// The way to the process that started this one and hands over: standard input.
+pub(super) fn predecessor() -> io::Result<UnixStream> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     // The stream's end must be seen when this process ends, and by nobody it starts.
     nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
-    Inheritance::from_predecessor(stream)
+    Ok(stream)
 }
+
+/// A process that has closed the stream has only to end.
+const LAST_STEPS: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The option by which the new process knows.
 pub(super) const TAKE_OVER: &str = "take-over";

@@ -1,0 +1,62 @@
+//! Files and sockets that the start opens beside the configuration: whether it could, looked at without touching any, and
+//! what is wrong said at the key that names the place.
+
+use std::io;
+use std::path::Path as File;
+
+use ::config::raw::path::Path;
+use ::config::{Loaded, Report};
+use model::config::{AccessLog, ControlSocket};
+
+/// Looks at all of them. What holds for this user may not hold for the one that will serve.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Box<Report>> {
+    let mut mistakes = Vec::new();
+    match &loaded.config.access_log {
+        AccessLog::Off | AccessLog::Stdout => {}
+        AccessLog::File(path) => {
+            mistakes.extend(files::can_append(path).err().map(|error| access_log_mistake(path, &error)));
+        }
+    }
+    match &loaded.config.control.socket {
+        ControlSocket::Off | ControlSocket::Default(_) => {}
+        ControlSocket::Path(path) => {
+            mistakes.extend(control::listen::can_bind(path).err().map(|error| socket_mistake(path, &error)));
+        }
+    }
+    refuse(loaded, &mistakes)
+}
+
+/// The report of an access log that cannot be opened.
+pub(crate) fn access_log_refused(loaded: &Loaded, path: &File, error: &io::Error) -> Box<Report> {
+    report(loaded, &[access_log_mistake(path, error)])
+}
+
+/// What is worth a word: the process serves all the same.
+pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
+    let unusable = |path: &File| {
+        let error = control::access::token(path).err()?;
+        Some(format!("control.token_file {}: {error}; no token is admitted until that is mended", path.display()))
+    };
+    loaded.config.control.token_file.as_deref().and_then(unusable).into_iter().collect()
+}
+
+/// The setting, what is wrong with it, what mends it.
+type Mistake = (Path, String, &'static str);
+
+fn access_log_mistake(path: &File, error: &io::Error) -> Mistake {
+    let what = format!("the access log `{}` cannot be opened: {error}", path.display());
+    (Path::of(["access_log"]), what, "expected off, stdout, or a file in a folder that exists and may be written")
+}
+
+fn socket_mistake(path: &File, error: &io::Error) -> Mistake {
+    let what = format!("the control socket `{}` cannot be bound: {error}", path.display());
+    (Path::of(["control", "socket"]), what, "expected off, or a path in a folder that may be written")
+}
+
+fn refuse(loaded: &Loaded, mistakes: &[Mistake]) -> Result<(), Box<Report>> {
+    if mistakes.is_empty() { Ok(()) } else { Err(report(loaded, mistakes)) }
+}
+
+fn report(loaded: &Loaded, mistakes: &[Mistake]) -> Box<Report> {
+    loaded.refuse(mistakes.iter().map(|(path, what, mend)| (path.clone(), what.as_str(), *mend)))
+}
