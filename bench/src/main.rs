@@ -18,6 +18,8 @@ mod peers;
 mod proxy;
 mod report;
 mod round;
+mod site;
+mod ticks;
 mod work;
 
 use std::path::Path;
@@ -53,6 +55,9 @@ fn run() -> Result<()> {
     }
     if words == ["outcomes"] {
         return outcomes::run();
+    }
+    if words == ["ticks"] {
+        return ticks::run();
     }
     let Some(options) = Options::parse(words.into_iter())? else {
         println!("{}", options::USAGE);

@@ -6,19 +6,17 @@
 //! Times are the CPU time of the measuring thread, so other work on the machine moves them little. The storm runs in
 //! virtual time over the very code that the monitor turns (crate `bridge`); its memory is the process's.
 
-use std::sync::{Arc, Barrier};
+use std::sync::Barrier;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use board::{Board, Ended, Reader};
-use bridge::{Budgets, Publisher, Pulses, Reach, feed};
-use config::{FileKind, PolicyNames};
+use board::Ended;
 use exchange::snapshot::Snapshot;
-use health::{Core, Input};
 use model::id::{Slot, WorkerId};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::time::Timestamp;
-use nix::time::{ClockId, clock_gettime};
+
+use crate::site::{Checks, Site, TICK, cpu};
 
 /// Measures and prints.
 pub(crate) fn run() -> Result<()> {
@@ -55,7 +53,7 @@ fn fail(worker: &board::Worker<Snapshot>, slot: Slot, now: Timestamp) {
 
 /// Least and median of the time of one call. What stands on the board is taken out between the runs.
 fn one_worker(record: impl Fn(&board::Worker<Snapshot>, Slot)) -> Result<(f64, f64)> {
-    let mut site = Site::new()?;
+    let mut site = Site::new(DESTINATIONS, WORKERS, Checks::Passive)?;
     let worker = site.board.worker(WorkerId(0)).context("a worker's place")?;
     let mut times = Vec::new();
     for _ in 0..RUNS {
@@ -69,7 +67,7 @@ fn one_worker(record: impl Fn(&board::Worker<Snapshot>, Slot)) -> Result<(f64, f
 
 /// The same with every worker on a thread of its own, all at the same time, over the same destinations.
 fn eight_workers() -> Result<(f64, f64)> {
-    let site = Site::new()?;
+    let site = Site::new(DESTINATIONS, WORKERS, Checks::Passive)?;
     let start = Barrier::new(WORKERS);
     let times = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..WORKERS)
@@ -96,7 +94,7 @@ fn eight_workers() -> Result<(f64, f64)> {
 
 /// 50 000 failures a second on all destinations, for minutes: whether memory or the core's work grows.
 fn storm() -> Result<()> {
-    let mut site = Site::new()?;
+    let mut site = Site::new(DESTINATIONS, WORKERS, Checks::Passive)?;
     let workers: Option<Vec<_>> = (0..WORKERS).map(|id| site.board.worker(WorkerId(u32::try_from(id).ok()?))).collect();
     let workers = workers.context("the workers' places")?;
     let (mut at_first, mut spent, mut ticks) = (0, Duration::ZERO, Vec::new());
@@ -134,62 +132,6 @@ fn storm() -> Result<()> {
     Ok(())
 }
 
-/// A cluster with the default passive policies, its board, and what turns them.
-struct Site {
-    core: Core,
-    publisher: Publisher,
-    budgets: Budgets,
-    pulses: Pulses,
-    board: Arc<Board<Snapshot>>,
-    reader: Reader,
-    drained_at: Timestamp,
-}
-
-impl Site {
-    fn new() -> Result<Self> {
-        let list: Vec<String> = (0..DESTINATIONS)
-            .map(|n| format!("d{n}: {{address: \"http://10.0.{}.{}/\"}}", n / 250, n % 250 + 1))
-            .collect();
-        let text = format!(
-            "listeners: {{web: {{address: \"127.0.0.1:1\"}}}}\nroutes: {{all: {{match: {{path: \"/{{**rest}}\"}}, cluster: \
-             app}}}}\nclusters: {{app: {{health_check: {{passive: {{}}}}, destinations: {{{}}}}}}}\n",
-            list.join(", ")
-        );
-        let loaded = config::load("bench", text.as_bytes(), FileKind::Native, &PolicyNames::default(), None);
-        let loaded = loaded.map_err(|report| anyhow::anyhow!("{:?}", report.errors().next()))?;
-        let config = Arc::new(loaded.config);
-        let mut core = Core::new(1);
-        let mut publisher = Publisher::new(balance::Policies::default(), config);
-        core.handle(Timestamp::ZERO, Input::Configured { clusters: publisher.clusters(), summary: String::new() });
-        let mut budgets = Budgets::default();
-        let board = Board::new(WORKERS, Arc::new(publisher.snapshot(&mut core, &mut budgets)));
-        budgets.open(&board, Timestamp::ZERO);
-        let reader = board.reader().context("the board's reader")?;
-        Ok(Self { core, publisher, budgets, pulses: Pulses::default(), board, reader, drained_at: Timestamp::ZERO })
-    }
-
-    /// As the monitor does at each of its ticks.
-    fn tick(&mut self, now: Timestamp) {
-        let owners = self.publisher.owners();
-        let taken = feed::take(&mut self.reader, owners.keys(), Reach::All, self.drained_at, now);
-        self.drained_at = now;
-        self.budgets.earn(&self.board, &taken.sums, owners);
-        taken.into_inputs().for_each(|input| self.core.handle(now, input));
-        if let Some(pulses) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
-            self.core.handle(now, pulses);
-        }
-        self.core.handle(now, Input::TimerDue);
-        let mut is_news = false;
-        while let Some(output) = self.core.poll_output() {
-            is_news |= matches!(output, health::Output::Publish);
-        }
-        if is_news {
-            let snapshot = self.publisher.snapshot(&mut self.core, &mut self.budgets);
-            self.board.publish(Arc::new(snapshot));
-        }
-    }
-}
-
 /// Another destination each time, far from the one before.
 fn slot(number: u32) -> Slot {
     Slot(number.wrapping_mul(7919) % DESTINATIONS)
@@ -198,11 +140,6 @@ fn slot(number: u32) -> Slot {
 fn least_and_median(mut times: Vec<f64>) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     (times.first().copied().unwrap_or_default(), times.get(times.len() / 2).copied().unwrap_or_default())
-}
-
-/// Time of this thread on the CPU.
-fn cpu() -> Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
 }
 
 /// Bytes.
@@ -221,7 +158,6 @@ const WORKERS: usize = 8;
 /// Fewer than a ring has places, so that each failure is an event.
 const CALLS: u32 = 4000;
 const RUNS: usize = 500;
-const TICK: Duration = Duration::from_millis(100);
 const STORM_TICKS: u32 = 1200;
 const FAILURES_PER_TICK: u32 = 5000;
 /// An allocator's pages come and go.

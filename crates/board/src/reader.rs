@@ -7,7 +7,7 @@ use model::outcome::OutcomeClass;
 
 use crate::event::{Ended, Entry};
 use crate::record::{CLASSES, Record};
-use crate::shared::{Shared, WorkerState};
+use crate::shared::{STIR, Shared, WorkerState};
 use crate::sync::Ordering;
 
 /// What a drain brings.
@@ -49,6 +49,8 @@ struct Account {
     overflowed: u64,
     /// By slot.
     slots: Vec<SlotAccount>,
+    /// [`WorkerState::stirs`] at the last look.
+    stirs: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -101,6 +103,30 @@ impl Reader {
             told.ok = told.ok.max(ok);
         }
         sum
+    }
+
+    /// Slots where an attempt may have begun or ended since the last call, in order, with up to seven quiet neighbours
+    /// each. What happens to a request in flight stirs nothing. For the core's tick: all other slots are as they were.
+    pub fn stirred(&mut self) -> Vec<Slot> {
+        let shared = Arc::clone(&self.shared);
+        let mut blocks = Vec::new();
+        for (id, state) in states(&shared) {
+            let Some(account) = self.workers.get_mut(id.index()) else { continue };
+            for (block, stirs) in state.stirs.entries() {
+                let stirs = stirs.load(Ordering::Acquire);
+                let place = block as usize;
+                if account.stirs.len() <= place {
+                    account.stirs.resize(place + 1, 0);
+                }
+                // The vector was grown to hold it.
+                if std::mem::replace(&mut account.stirs[place], stirs) != stirs {
+                    blocks.push(block);
+                }
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks.into_iter().flat_map(|block| (0..STIR).map(move |n| Slot(block * STIR + n))).collect()
     }
 
     fn drain_merged(&mut self, each: &mut impl FnMut(Drained)) {

@@ -38,8 +38,9 @@ impl Default for Fields {
 }
 
 impl Record {
+    /// Acquire: who sees that a request is over sees all that it left here.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.0.in_flight.load(Ordering::Relaxed)
+        self.0.in_flight.load(Ordering::Acquire)
     }
 
     pub(crate) fn waiting(&self) -> u32 {
@@ -72,7 +73,7 @@ impl Record {
     }
 
     pub(crate) fn leave(&self) {
-        self.0.in_flight.store(self.in_flight().saturating_sub(1), Ordering::Relaxed);
+        self.0.in_flight.store(self.in_flight().saturating_sub(1), Ordering::Release);
     }
 
     pub(crate) fn wait_over(&self) {

@@ -13,7 +13,7 @@ use crate::first_byte::BUCKETS;
 use crate::gate::Gate;
 use crate::record::Record;
 use crate::ring::Ring;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use crate::table::Table;
 
 pub(crate) struct Shared {
@@ -130,6 +130,8 @@ impl Shared {
 pub(crate) struct WorkerState {
     pub(crate) claimed: AtomicBool,
     pub(crate) records: Table<Record>,
+    /// By [`STIR`] neighbouring slots: how often one of them was stirred.
+    pub(crate) stirs: Table<AtomicU32>,
     pub(crate) ring: Ring,
     ticked_at: AtomicU64,
     overflowed: AtomicU64,
@@ -141,6 +143,7 @@ impl WorkerState {
         Self {
             claimed: AtomicBool::new(false),
             records: Table::new(),
+            stirs: Table::new(),
             ring: Ring::new(events),
             ticked_at: AtomicU64::new(0),
             overflowed: AtomicU64::new(0),
@@ -172,6 +175,13 @@ impl WorkerState {
         record
     }
 
+    /// After a write to the slot's record. Release: who sees the number sees the write behind it.
+    pub(crate) fn stir(&self, slot: Slot) {
+        if let Some(stirs) = self.stirs.grow(slot.0 / STIR) {
+            stirs.store(stirs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        }
+    }
+
     pub(crate) fn tick(&self, now: Timestamp) {
         self.ticked_at.store(now.as_nanos(), Ordering::Relaxed);
     }
@@ -182,6 +192,9 @@ impl WorkerState {
         self.overflowed.store(overflowed, Ordering::Release);
     }
 }
+
+/// So many neighbouring slots are stirred as one: few numbers to look through, few quiet slots among the stirred.
+pub(crate) const STIR: u32 = 8;
 
 /// Wakes the reader once for all events until its next drain.
 ///

@@ -48,8 +48,9 @@ impl<S> Worker<S> {
 
     /// An attempt begins: the destination was picked. In flight until the guard is dropped.
     pub fn start(&self, slot: Slot) -> InFlight {
-        if let Some(record) = self.owner.record(slot) {
+        if let (Some(state), Some(record)) = (self.owner.state(), self.owner.record(slot)) {
             record.enter();
+            state.stir(slot);
         }
         InFlight { owner: Rc::clone(&self.owner), slot, is_waiting: Cell::new(true) }
     }
@@ -61,8 +62,9 @@ impl<S> Worker<S> {
 
     /// An attempt ended with `class`: a count, no event. For outcomes that no policy asks for.
     pub fn count(&self, slot: Slot, class: OutcomeClass) {
-        if let Some(record) = self.owner.record(slot) {
+        if let (Some(state), Some(record)) = (self.owner.state(), self.owner.record(slot)) {
             record.add(class);
+            state.stir(slot);
         }
     }
 
@@ -72,7 +74,7 @@ impl<S> Worker<S> {
         self.owner.report(slot, ended);
     }
 
-    /// Bytes of a response came from the destination.
+    /// Bytes of a response came from the destination. Of a request in flight: else nobody may look.
     pub fn progressed(&self, slot: Slot, now: Timestamp) {
         if let Some(record) = self.owner.record(slot) {
             record.progress(now);
@@ -133,10 +135,10 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(record) = self.owner.state().and_then(|state| state.records.get(self.slot.0)) {
-            record.leave();
             if self.is_waiting.get() {
                 record.wait_over();
             }
+            record.leave();
         }
     }
 }
@@ -168,6 +170,7 @@ impl Owner {
         let Some(record) = state.record(slot) else { return };
         let class = ended.outcome.class;
         record.add(class);
+        state.stir(slot);
         if state.ring.push(Entry { slot, ended, ok: record.count(OutcomeClass::Ok) }).is_err() {
             record.merge(class);
             state.overflow();

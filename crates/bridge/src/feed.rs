@@ -1,7 +1,7 @@
 //! From the board to the core: successes as sums, failures one by one.
 //!
 //! The core judges a failure with the successes around it, so the sums of a drain go before its events. A drain right
-//! after the first failure looks at the destinations that failed; the tick looks at all.
+//! after the first failure looks at the destinations that failed; the tick looks at all where something happened.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,16 @@ pub enum Reach {
 pub struct Taken {
     /// Successes by slot, above zero.
     pub sums: BTreeMap<Slot, u64>,
+    /// With [`Reach::All`]: where something may have happened since the last one, in order.
+    pub stirred: Vec<Slot>,
     events: Vec<OutcomeEvent>,
 }
 
-/// Takes out what stands on the board. Of merged events only the class and the count are left: they began after the
+/// Takes out what stands on the board; `is_known` says whether a slot is a destination's. Of merged events only the class and the count are left: they began after the
 /// last drain at the earliest that can be told (`since`) and ended by `now`.
-pub fn take<'a>(
+pub fn take(
     reader: &mut Reader,
-    slots: impl Iterator<Item = &'a Slot>,
+    is_known: impl Fn(Slot) -> bool,
     reach: Reach,
     since: Timestamp,
     now: Timestamp,
@@ -52,7 +54,11 @@ pub fn take<'a>(
         }
     });
     match reach {
-        Reach::All => slots.for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot)),
+        Reach::All => {
+            taken.stirred = reader.stirred();
+            taken.stirred.retain(|slot| is_known(*slot));
+            taken.stirred.iter().for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot));
+        }
         Reach::Failed => taken.sums.iter_mut().for_each(|(&slot, sum)| *sum += reader.ok_since(slot)),
     }
     taken.sums.retain(|_, sum| *sum > 0);
@@ -118,17 +124,19 @@ mod tests {
         worker.succeeded(bad);
 
         let now = Timestamp::from_millis(10);
-        let taken = take(&mut reader, [good, bad].iter(), Reach::Failed, Timestamp::ZERO, now);
+        let is_known = |slot| slot == good || slot == bad;
+        let taken = take(&mut reader, is_known, Reach::Failed, Timestamp::ZERO, now);
         let inputs: Vec<Input> = taken.into_inputs().collect();
         assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot: bad, ok: 2 }] });
         assert!(matches!(inputs[1], Input::OutcomeSeen(OutcomeEvent { slot: Slot(5), .. })));
         assert_eq!(inputs.len(), 2);
 
-        let taken = take(&mut reader, [good, bad].iter(), Reach::All, Timestamp::ZERO, now);
+        let taken = take(&mut reader, is_known, Reach::All, Timestamp::ZERO, now);
+        assert_eq!(taken.stirred, [good, bad]);
         let inputs: Vec<Input> = taken.into_inputs().collect();
         assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4 }] }]);
-        let taken = take(&mut reader, [good, bad].iter(), Reach::All, Timestamp::ZERO, now);
-        assert_eq!(taken.into_inputs().count(), 0);
+        let taken = take(&mut reader, is_known, Reach::All, Timestamp::ZERO, now);
+        assert_eq!((taken.stirred.len(), taken.into_inputs().count()), (0, 0));
     }
 
     #[test]
@@ -138,7 +146,7 @@ mod tests {
         let mut reader = board.reader().unwrap();
         (0..10).for_each(|at| worker.report(Slot(1), refused(at)));
         let now = Timestamp::from_millis(20);
-        let taken = take(&mut reader, [Slot(1)].iter(), Reach::Failed, Timestamp::ZERO, now);
+        let taken = take(&mut reader, |_| true, Reach::Failed, Timestamp::ZERO, now);
         let classes = taken.into_inputs().filter(
             |input| matches!(input, Input::OutcomeSeen(event) if event.outcome.class == OutcomeClass::ConnFail),
         );

@@ -2,23 +2,32 @@
 //!
 //! Workers count who waits for a response head and sort times to first byte into buckets; this turns the counts of one
 //! tick into what policies look at: since when somebody waits, a percentile of late, and a mean that follows peaks at once.
+//!
+//! Thousands of destinations may carry nothing: only those are looked at that were stirred, have somebody in flight, or had
+//! a response head within the last half minute or so (until their mean is forgotten, which is told once).
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use board::Board;
 use board::first_byte::{BUCKETS, middle};
-use health::{Input, Pulse};
+use health::{Core, Input, Pulse};
 use model::id::Slot;
 use model::time::Timestamp;
 
 /// What was seen of each destination.
 #[derive(Default)]
 pub struct Pulses {
-    slots: BTreeMap<Slot, Seen>,
+    /// Whose pulses are wanted: the very list that the core gave.
+    wanted: Arc<[Slot]>,
+    /// By slot; `None`: not wanted.
+    seen: Vec<Option<Box<Seen>>>,
+    /// Where something may be going on.
+    lively: Vec<Slot>,
 }
 
 struct Seen {
+    /// When `counts` and `weights` are from.
     at: Timestamp,
     counts: [u32; BUCKETS],
     /// Samples by bucket, each worth half after [`HALF_LIFE`].
@@ -28,72 +37,133 @@ struct Seen {
     /// Samples and their seconds, each worth half after [`MEAN_HALF_LIFE`].
     recent: (f64, f64),
     waiting_since: Option<Timestamp>,
+    /// What was last told.
+    told: Option<Pulse>,
+}
+
+/// Whether a destination must be looked at in the next tick, too.
+#[derive(PartialEq, Eq)]
+enum Look {
+    Again,
+    WhenStirred,
 }
 
 impl Pulses {
-    /// Takes the pulses of `slots`; those that are not among them any more are forgotten. Nothing for no slots.
-    pub fn take<S>(&mut self, board: &Board<S>, slots: &[Slot], now: Timestamp) -> Option<Input> {
-        self.slots.retain(|slot, _| slots.binary_search(slot).is_ok());
-        let pulses: Vec<Pulse> = slots.iter().map(|slot| self.pulse(board, *slot, now)).collect();
-        (!pulses.is_empty()).then_some(Input::PulsesTaken { pulses })
+    /// At these slots something may have happened. Anything else is where it was, or in flight.
+    pub fn stir(&mut self, slots: &[Slot]) {
+        self.lively.extend_from_slice(slots);
     }
 
-    fn pulse<S>(&mut self, board: &Board<S>, slot: Slot, now: Timestamp) -> Pulse {
-        let counts = board.first_bytes(slot);
-        let seen = self.slots.entry(slot).or_insert_with(|| Seen::new(now, counts));
-        seen.add(now, counts);
-        let waiting = board.waiting(slot);
-        seen.waiting_since = (waiting > 0).then(|| seen.waiting_since.unwrap_or(now));
-        Pulse {
-            slot,
-            waiting,
-            waiting_since: seen.waiting_since.unwrap_or(Timestamp::MAX),
-            moved_at: board.last_progress(slot),
-            first_byte_p99: seen.p99(),
-            latency: seen.peak.map(|(peak, _)| Duration::from_secs_f64(peak)),
-            mean: seen.mean(),
+    /// Takes the pulses of those slots that the core wants to hear of and where there is something to tell; the board hears
+    /// of their latencies. `None` when there is nothing to tell, and no doubt that wants to be looked at.
+    pub fn take<S>(&mut self, board: &Board<S>, core: &Core, now: Timestamp) -> Option<Input> {
+        let pulses = self.pulses(board, core.pulse_slots(), now);
+        (!pulses.is_empty() || core.is_doubting()).then_some(Input::PulsesTaken { pulses })
+    }
+
+    fn pulses<S>(&mut self, board: &Board<S>, wanted: &Arc<[Slot]>, now: Timestamp) -> Vec<Pulse> {
+        if !Arc::ptr_eq(&self.wanted, wanted) {
+            self.want(board, Arc::clone(wanted), now);
         }
+        let mut lively = std::mem::take(&mut self.lively);
+        // Mostly two runs in order: those of the last tick, and the stirred.
+        lively.sort();
+        lively.dedup();
+        let mut pulses = Vec::with_capacity(lively.len());
+        lively.retain(|&slot| {
+            let Some(seen) = self.seen.get_mut(slot.index()).and_then(Option::as_mut) else { return false };
+            let (pulse, look) = seen.look(board, slot, now);
+            // A quiet neighbour of one that was stirred has no news.
+            let is_news = seen.told.replace(pulse) != Some(pulse);
+            if is_news || look == Look::Again {
+                board.set_latency(slot, pulse.latency);
+                pulses.push(pulse);
+            }
+            look == Look::Again
+        });
+        self.lively = lively;
+        pulses
+    }
+
+    /// Others are wanted from here on; all of them are told once.
+    fn want<S>(&mut self, board: &Board<S>, wanted: Arc<[Slot]>, now: Timestamp) {
+        let mut before = std::mem::take(&mut self.seen);
+        let end = wanted.iter().map(|slot| slot.index() + 1).max().unwrap_or_default();
+        self.seen.resize_with(end, || None);
+        for &slot in wanted.iter() {
+            let kept = before.get_mut(slot.index()).and_then(Option::take);
+            if let Some(place) = self.seen.get_mut(slot.index()) {
+                *place = Some(kept.unwrap_or_else(|| Box::new(Seen::new(now, board.first_bytes(slot)))));
+            }
+        }
+        self.seen.iter_mut().flatten().for_each(|seen| seen.told = None);
+        self.lively.extend_from_slice(&wanted);
+        self.wanted = wanted;
     }
 }
 
 impl Seen {
     fn new(at: Timestamp, counts: [u32; BUCKETS]) -> Self {
-        Self { at, counts, weights: [0.0; BUCKETS], peak: None, recent: (0.0, 0.0), waiting_since: None }
+        Self { at, counts, weights: [0.0; BUCKETS], peak: None, recent: (0.0, 0.0), waiting_since: None, told: None }
     }
 
+    fn look<S>(&mut self, board: &Board<S>, slot: Slot, now: Timestamp) -> (Pulse, Look) {
+        // First of all: what a request that is over has left is seen then.
+        let is_idle = board.in_flight(slot) == 0;
+        let waiting = board.waiting(slot);
+        self.add(now, board.first_bytes(slot));
+        self.waiting_since = (waiting > 0).then(|| self.waiting_since.unwrap_or(now));
+        let pulse = Pulse {
+            slot,
+            waiting,
+            waiting_since: self.waiting_since.unwrap_or(Timestamp::MAX),
+            moved_at: board.last_progress(slot),
+            first_byte_p99: self.p99(now),
+            latency: self.peak.map(|(peak, _)| Duration::from_secs_f64(peak)),
+            mean: self.mean(now),
+        };
+        let is_over = is_idle && waiting == 0 && pulse.mean.is_none();
+        (pulse, if is_over { Look::WhenStirred } else { Look::Again })
+    }
+
+    /// Takes new samples over. Without any there is nothing to be done: what is known grows old by itself.
     fn add(&mut self, now: Timestamp, counts: [u32; BUCKETS]) {
+        if counts == self.counts {
+            return;
+        }
         let elapsed = now.since(self.at).as_secs_f64();
         let kept = libm::exp2(-elapsed / HALF_LIFE);
         let (mut n, mut sum) = (0.0, 0.0);
         for (bucket, ((weight, count), before)) in self.weights.iter_mut().zip(counts).zip(self.counts).enumerate() {
             let new = f64::from(count.wrapping_sub(before));
             *weight = *weight * kept + new;
-            n += new;
-            sum += new * middle(bucket).as_secs_f64();
+            if new > 0.0 {
+                n += new;
+                sum += new * middle(bucket).as_secs_f64();
+            }
         }
         (self.at, self.counts) = (now, counts);
         let left = libm::exp2(-elapsed / MEAN_HALF_LIFE);
         self.recent = (self.recent.0 * left + n, self.recent.1 * left + sum);
-        if n > 0.0 {
-            let mean = sum / n;
-            // A slower tick counts at once, a faster one by the time that has passed: of one that gets little traffic, too,
-            // a peak is forgotten after so long.
-            let moved = |(peak, at): (f64, Timestamp)| {
-                let kept = libm::exp2(-now.since(at).as_secs_f64() / HALF_LIFE);
-                mean.max(mean + (peak - mean) * kept)
-            };
-            self.peak = Some((self.peak.map_or(mean, moved), now));
-        }
+        let mean = sum / n;
+        // A slower tick counts at once, a faster one by the time that has passed: of one that gets little traffic, too,
+        // a peak is forgotten after so long.
+        let moved = |(peak, at): (f64, Timestamp)| {
+            let kept = libm::exp2(-now.since(at).as_secs_f64() / HALF_LIFE);
+            mean.max(mean + (peak - mean) * kept)
+        };
+        self.peak = Some((self.peak.map_or(mean, moved), now));
     }
 
-    fn mean(&self) -> Option<Duration> {
+    fn mean(&self, now: Timestamp) -> Option<Duration> {
         let (n, seconds) = self.recent;
-        (n >= LEAST).then(|| Duration::from_secs_f64(seconds / n))
+        let left = n * libm::exp2(-now.since(self.at).as_secs_f64() / MEAN_HALF_LIFE);
+        (left >= LEAST).then(|| Duration::from_secs_f64(seconds / n))
     }
 
-    fn p99(&self) -> Option<Duration> {
+    fn p99(&self, now: Timestamp) -> Option<Duration> {
         let total: f64 = self.weights.iter().sum();
-        if total < FEWEST {
+        if total * libm::exp2(-now.since(self.at).as_secs_f64() / HALF_LIFE) < FEWEST {
             return None;
         }
         let mut left = total * 0.01;
@@ -115,91 +185,4 @@ const LEAST: f64 = 0.1;
 const FEWEST: f64 = 20.0;
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use std::sync::Arc;
-
-    use model::id::WorkerId;
-
-    use super::*;
-
-    fn at(millis: u64) -> Timestamp {
-        Timestamp::from_millis(millis)
-    }
-
-    fn one(input: Option<Input>) -> Pulse {
-        let Some(Input::PulsesTaken { pulses }) = input else { panic!("no pulse") };
-        pulses[0]
-    }
-
-    #[test]
-    fn waiting_counts_from_the_tick_that_first_saw_it_and_ends_with_the_head() {
-        let board = Board::new(1, Arc::new(()));
-        let worker = board.worker(WorkerId(0)).unwrap();
-        let mut pulses = Pulses::default();
-        let slots = [Slot(4)];
-        let flight = worker.start(Slot(4));
-        assert_eq!(one(pulses.take(&board, &slots, at(100))).waiting_since, at(100));
-        let pulse = one(pulses.take(&board, &slots, at(200)));
-        assert_eq!((pulse.waiting, pulse.waiting_since, pulse.moved_at), (1, at(100), Timestamp::ZERO));
-        flight.answered(at(250), Duration::from_millis(150));
-        let pulse = one(pulses.take(&board, &slots, at(300)));
-        assert_eq!((pulse.waiting, pulse.waiting_since, pulse.moved_at), (0, Timestamp::MAX, at(250)));
-        drop(flight);
-        assert_eq!(board.waiting(Slot(4)), 0);
-        assert!(pulses.take(&board, &[], at(400)).is_none());
-    }
-
-    #[test]
-    fn the_percentile_is_of_late_and_the_mean_follows_peaks_at_once() {
-        let board = Board::new(1, Arc::new(()));
-        let worker = board.worker(WorkerId(0)).unwrap();
-        let mut pulses = Pulses::default();
-        let slots = [Slot(0)];
-        let _ = pulses.take(&board, &slots, at(0));
-        let answer = |millis: u64, n| {
-            (0..n).for_each(|_| worker.start(Slot(0)).answered(at(1), Duration::from_millis(millis)));
-        };
-        answer(1, 95);
-        answer(100, 5);
-        let pulse = one(pulses.take(&board, &slots, at(100)));
-        let p99 = pulse.first_byte_p99.unwrap();
-        assert!((80..130).contains(&p99.as_millis()), "{p99:?}");
-        let slow = pulse.latency.unwrap();
-        answer(1, 100);
-        let later = one(pulses.take(&board, &slots, at(200))).latency.unwrap();
-        assert!(later < slow && later > slow / 2, "{later:?} {slow:?}");
-        answer(100, 100);
-        assert!(one(pulses.take(&board, &slots, at(300))).latency.unwrap() > Duration::from_millis(80));
-        for tick in 4..1000 {
-            answer(1, 10);
-            let _ = pulses.take(&board, &slots, at(tick * 100));
-        }
-        let pulse = one(pulses.take(&board, &slots, at(100_000)));
-        assert!(pulse.first_byte_p99.unwrap() < Duration::from_millis(2));
-        assert!(pulse.latency.unwrap() < Duration::from_millis(2));
-    }
-
-    #[test]
-    fn a_peak_is_forgotten_by_time_however_few_requests_come_and_the_mean_knows_no_peaks() {
-        let board = Board::new(1, Arc::new(()));
-        let worker = board.worker(WorkerId(0)).unwrap();
-        let mut pulses = Pulses::default();
-        let slot = Slot(0);
-        let mut tick = |millis: u64, took: Option<u64>| {
-            if let Some(took) = took {
-                worker.start(slot).answered(at(millis), Duration::from_millis(took));
-            }
-            one(pulses.take(&board, &[slot], at(millis)))
-        };
-        tick(0, None);
-        assert!(tick(100, Some(1000)).latency.unwrap() > Duration::from_millis(900));
-        (2..200).for_each(|n| _ = tick(100 * n, None));
-        assert_eq!(tick(20_000, None).mean, None);
-        let last = tick(20_100, Some(10));
-        // Two half-lives: a quarter of it is left.
-        let latency = last.latency.unwrap();
-        assert!(latency > Duration::from_millis(220) && latency < Duration::from_millis(290), "{latency:?}");
-        assert!(last.mean.unwrap() < Duration::from_millis(15), "{:?}", last.mean);
-    }
-}
+mod tests;

@@ -33,6 +33,7 @@ use crate::destination::{DestinationState, Probes, Recent, Traffic};
 use crate::doubt::Shadow;
 use crate::effects::Effects;
 use crate::guards::Departure;
+use crate::lookout::Lookout;
 use crate::passive::{self, BuiltIn, Needs, PassivePolicy, PassiveSettings};
 use crate::readmission::Comeback;
 use crate::registry::Registry;
@@ -81,6 +82,7 @@ struct ClusterPoint {
     needs: Needs,
     is_panic: bool,
     left_at: Option<(Timestamp, Slot)>,
+    lookout: Lookout,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -183,7 +185,7 @@ impl Core {
         }
         let states: Result<Vec<ClusterState>, ResumeError> =
             points.into_iter().zip(clusters).map(|(point, config)| point.into_state(config, &registry)).collect();
-        Ok(Self {
+        let mut core = Self {
             registry,
             clusters: states?,
             slots,
@@ -195,7 +197,10 @@ impl Core {
             next_number,
             ignored: Ignored::default(),
             unselected: BTreeSet::new(),
-        })
+            pulse_slots: Arc::default(),
+        };
+        core.note_pulse_slots();
+        Ok(core)
     }
 }
 
@@ -214,6 +219,7 @@ impl ClusterPoint {
             needs: state.needs,
             is_panic: state.is_panic,
             left_at: state.left_at,
+            lookout: state.lookout.clone(),
         }
     }
 
@@ -246,6 +252,7 @@ impl ClusterPoint {
             needs: self.needs,
             is_panic: self.is_panic,
             left_at: self.left_at,
+            lookout: self.lookout,
             picture: Arc::new(ClusterHealth {
                 id: config.id.clone(),
                 active: Switch::Off,

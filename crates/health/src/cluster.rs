@@ -21,6 +21,7 @@ use crate::active::{ActivePolicy, ClusterProbes, ProbeResult};
 use crate::available::{AvailablePolicy, Candidate, Candidates, Selection, is_unhealthy};
 use crate::away::Away;
 use crate::destination::DestinationState;
+use crate::lookout::Lookout;
 use crate::passive::Needs;
 use crate::timers::{TimerKey, Timers};
 
@@ -46,6 +47,8 @@ pub(crate) struct ClusterState {
     pub(crate) is_panic: bool,
     /// When an ejection last took a destination out, and which.
     pub(crate) left_at: Option<(Timestamp, Slot)>,
+    /// What of its destinations must be known from one tick to the next.
+    pub(crate) lookout: Lookout,
     /// The last picture, and whether it still holds.
     pub(crate) picture: Arc<ClusterHealth>,
     pub(crate) is_picture_stale: bool,

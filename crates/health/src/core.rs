@@ -41,6 +41,8 @@ pub struct Core {
     pub(crate) ignored: Ignored,
     /// Clusters whose availability must be chosen anew.
     pub(crate) unselected: BTreeSet<usize>,
+    /// Whose pulses some policy wants to see, in order.
+    pub(crate) pulse_slots: Arc<[Slot]>,
 }
 
 /// Inputs that named what the core does not know (any more); harmless, but worth a counter.
@@ -74,6 +76,7 @@ impl Core {
             next_number: 0,
             ignored: Ignored::default(),
             unselected: BTreeSet::new(),
+            pulse_slots: Arc::default(),
         }
     }
 
@@ -156,6 +159,7 @@ impl Core {
         };
         self.clusters = reload.run(std::mem::take(&mut self.clusters), clusters);
         self.is_started = true;
+        self.pulses_configured();
         self.effects.event(EventKind::Config { applied: true, summary });
         for cluster in 0..self.clusters.len() {
             self.touch_cluster(cluster);

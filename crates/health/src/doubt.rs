@@ -17,6 +17,7 @@ use crate::comparison::{Finding, compare};
 use crate::destination::DestinationState;
 use crate::effects::Effects;
 use crate::judge::{reactivate, set_passive};
+use crate::lookout::IsDoubted;
 use crate::passive::{Alone, Proof, Verdict};
 use crate::schedule;
 use crate::timers::TimerKey;
@@ -146,8 +147,22 @@ fn look_around(cluster: &mut ClusterState, index: usize, now: Timestamp) {
     }
 }
 
+/// Whether some policy suspects a destination, or it gets less than its weight: time alone may change either.
+pub(crate) fn is_doubted(destination: &DestinationState) -> IsDoubted {
+    let mut policies = destination.traffic.policies.iter();
+    let is_suspect = policies.any(|(_, policy)| policy.suspicion().is_some());
+    if is_suspect || destination.share != Ratio::ONE { IsDoubted::Yes } else { IsDoubted::No }
+}
+
 /// Brings the share and the timer up to date with policies and way back.
 pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    settle_share(cluster, index, effects);
+    if let Some(destination) = cluster.destinations.get(index) {
+        cluster.lookout.doubt(destination.slot, is_doubted(destination));
+    }
+}
+
+fn settle_share(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
     look_around(cluster, index, effects.now);
     let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let Some(destination) = cluster.destinations.get_mut(index) else { return };

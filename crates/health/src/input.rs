@@ -48,7 +48,8 @@ pub enum Input {
     },
     /// How requests in flight are doing, per slot. Taken at each tick, after the sums.
     PulsesTaken {
-        /// One per slot; slots where nothing waits and nothing is known may be left out.
+        /// One per slot. A slot where nothing waits and that has no mean is told once so, and then left out until
+        /// something happens there; after a configuration all are told.
         pulses: Vec<Pulse>,
     },
     /// A program set a value from outside. It stands until the check's own policy says otherwise.

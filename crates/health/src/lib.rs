@@ -33,6 +33,7 @@ mod effects;
 mod guards;
 mod invariants;
 mod judge;
+mod lookout;
 mod pulse;
 mod readmission;
 mod reload;

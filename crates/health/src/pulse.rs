@@ -1,6 +1,6 @@
 //! Pulses: what requests in flight say before they have come to anything.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::balancing::LoadBalancing;
@@ -13,51 +13,62 @@ use crate::cluster::ClusterState;
 use crate::core::Core;
 use crate::doubt;
 use crate::input::Pulse;
+use crate::lookout::IsDoubted;
 use crate::passive::Around;
+use crate::slots::Place;
 
 impl Core {
-    /// Whose pulses some policy wants to see, in order.
-    pub fn pulse_slots(&self) -> Vec<Slot> {
-        let wants = |cluster: &&ClusterState| {
-            cluster.config.load_balancing == LoadBalancing::PeakEwma
-                || cluster.config.health_check.passive.as_ref().is_some_and(wants_pulses)
-        };
-        let wanting = self.clusters.iter().filter(wants);
-        let mut slots: Vec<Slot> = wanting.flat_map(|cluster| &cluster.destinations).map(|one| one.slot).collect();
-        slots.sort();
-        slots
+    /// Whose pulses some policy wants to see, in order. Another list after each configuration, the same one else.
+    pub fn pulse_slots(&self) -> &Arc<[Slot]> {
+        &self.pulse_slots
     }
 
-    /// One drain's pulses, all clusters.
-    pub(crate) fn pulses_taken(&mut self, pulses: Vec<Pulse>) {
-        let pulses: BTreeMap<Slot, Pulse> = pulses.into_iter().map(|pulse| (pulse.slot, pulse)).collect();
+    /// Whether a doubt stands that must be looked at in the next tick, whatever traffic does.
+    pub fn is_doubting(&self) -> bool {
+        self.clusters.iter().any(|cluster| !cluster.lookout.doubted.is_empty() && wants_pulses(cluster))
+    }
+
+    /// A configuration is in force.
+    pub(crate) fn pulses_configured(&mut self) {
+        self.note_pulse_slots();
         for cluster in &mut self.clusters {
-            if cluster.passive() == Switch::Off {
+            let doubted = cluster.destinations.iter().filter(|one| doubt::is_doubted(one) == IsDoubted::Yes);
+            let doubted = doubted.map(|one| one.slot).collect();
+            cluster.lookout.configured(doubted);
+        }
+    }
+
+    pub(crate) fn note_pulse_slots(&mut self) {
+        let wanting = self.clusters.iter().filter(|cluster| wants_pulses(cluster));
+        let mut slots: Vec<Slot> = wanting.flat_map(|cluster| &cluster.destinations).map(|one| one.slot).collect();
+        slots.sort();
+        self.pulse_slots = slots.into();
+    }
+
+    /// One drain's pulses, all clusters. Of a destination that has none nothing has changed since its last one.
+    pub(crate) fn pulses_taken(&mut self, pulses: Vec<Pulse>) {
+        let placed = |pulse: Pulse| Some((self.slots.place(pulse.slot)?, pulse));
+        let mut pulses: Vec<(Place, Pulse)> = pulses.into_iter().filter_map(placed).collect();
+        pulses.sort_by_key(|(place, _)| (place.cluster, place.destination));
+        for of_one in pulses.chunk_by(|(one, _), (other, _)| one.cluster == other.cluster) {
+            let place = of_one.first().map(|(place, _)| place.cluster);
+            let cluster = place.and_then(|place| self.clusters.get_mut(place));
+            if let Some(cluster) = cluster.filter(|cluster| cluster.passive() == Switch::On) {
+                show_pulses(cluster, of_one, self.effects.now);
+            }
+        }
+        for (index, cluster) in self.clusters.iter_mut().enumerate() {
+            if cluster.lookout.doubted.is_empty() || cluster.passive() == Switch::Off || !wants_pulses(cluster) {
                 continue;
             }
-            let known = cluster.destinations.iter().filter_map(|one| pulses.get(&one.slot));
-            let mut latencies: Vec<Duration> = known.clone().filter_map(|pulse| pulse.mean).collect();
-            latencies.sort();
-            let median = (latencies.len() >= 3).then(|| latencies.get(latencies.len() / 2).copied()).flatten();
-            let [first, second] = latest(known);
-            let mut shares = Vec::new();
-            for (index, one) in cluster.destinations.iter_mut().enumerate() {
-                let Some(pulse) = pulses.get(&one.slot) else { continue };
-                let moved_at = if pulse.slot == first.1 { second.0 } else { first.0 };
-                let around = Around { moved_at, median };
-                for (_, policy) in &mut one.traffic.policies {
-                    policy.on_pulse(self.effects.now, pulse, &around);
-                }
-                let doubts = || one.traffic.policies.iter().filter_map(|(_, policy)| policy.suspicion());
-                let has_doubt = doubts().next().is_some() || one.share != model::ratio::Ratio::ONE;
-                if has_doubt {
-                    shares.push(index);
-                }
-            }
-            for index in shares {
-                let before = cluster.destinations.get(index).map(|one| one.share);
-                doubt::settle(cluster, index, &mut self.effects);
-                if cluster.destinations.get(index).map(|one| one.share) != before {
+            let places = cluster.lookout.doubted.iter().filter_map(|slot| self.slots.place(*slot));
+            let mut places: Vec<usize> =
+                places.filter(|place| place.cluster == index).map(|place| place.destination).collect();
+            places.sort_unstable();
+            for place in places {
+                let before = cluster.destinations.get(place).map(|one| one.share);
+                doubt::settle(cluster, place, &mut self.effects);
+                if cluster.destinations.get(place).map(|one| one.share) != before {
                     cluster.is_picture_stale = true;
                 }
             }
@@ -65,7 +76,31 @@ impl Core {
     }
 }
 
-fn wants_pulses(check: &PassiveCheck) -> bool {
+/// Shows the policies of one cluster its pulses, in the order of its destinations.
+fn show_pulses(cluster: &mut ClusterState, pulses: &[(Place, Pulse)], now: Timestamp) {
+    // One without a pulse has no mean: its last one said so.
+    let mut means: Vec<Duration> = pulses.iter().filter_map(|(_, pulse)| pulse.mean).collect();
+    means.sort_unstable();
+    let median = (means.len() >= 3).then(|| means.get(means.len() / 2).copied()).flatten();
+    pulses.iter().for_each(|(_, pulse)| cluster.lookout.moved(pulse.slot, pulse.moved_at));
+    for (place, pulse) in pulses {
+        let around = Around { moved_at: cluster.lookout.others_moved_at(pulse.slot), median };
+        let Some(one) = cluster.destinations.get_mut(place.destination) else { continue };
+        for (_, policy) in &mut one.traffic.policies {
+            policy.on_pulse(now, pulse, &around);
+        }
+        if doubt::is_doubted(one) == IsDoubted::Yes {
+            cluster.lookout.doubt(pulse.slot, IsDoubted::Yes);
+        }
+    }
+}
+
+fn wants_pulses(cluster: &ClusterState) -> bool {
+    cluster.config.load_balancing == LoadBalancing::PeakEwma
+        || cluster.config.health_check.passive.as_ref().is_some_and(has_watcher)
+}
+
+fn has_watcher(check: &PassiveCheck) -> bool {
     check.policies.iter().any(|policy| match policy {
         PassivePolicy::Stall(_) | PassivePolicy::Latency(_) | PassivePolicy::Custom(_) => true,
         PassivePolicy::TransportFailureRate(_)
@@ -75,20 +110,5 @@ fn wants_pulses(check: &PassiveCheck) -> bool {
         | PassivePolicy::Outlier(_)
         | PassivePolicy::Burst(_)
         | PassivePolicy::ConnectFailures(_) => false,
-    })
-}
-
-/// The two that moved last.
-fn latest<'a>(pulses: impl Iterator<Item = &'a Pulse>) -> [(Timestamp, Slot); 2] {
-    let nobody = (Timestamp::ZERO, Slot(u32::MAX));
-    pulses.fold([nobody; 2], |[first, second], pulse| {
-        let one = (pulse.moved_at, pulse.slot);
-        if one.0 > first.0 {
-            [one, first]
-        } else if one.0 > second.0 {
-            [first, one]
-        } else {
-            [first, second]
-        }
     })
 }

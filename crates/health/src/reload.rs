@@ -34,6 +34,7 @@ use crate::destination::{DestinationState, Probes, Traffic};
 use crate::doubt::{self, Shadow};
 use crate::effects::Effects;
 use crate::judge::forget;
+use crate::lookout::Lookout;
 use crate::passive::{Needs, PassivePolicy, PassiveSettings};
 use crate::readmission::Comeback;
 use crate::registry::Registry;
@@ -117,6 +118,7 @@ impl Reload<'_> {
             needs: Needs::Nothing,
             is_panic: false,
             left_at: None,
+            lookout: Lookout::default(),
             picture: Arc::new(model::view::ClusterHealth {
                 id: config.id.clone(),
                 active: Switch::Off,

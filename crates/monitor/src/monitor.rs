@@ -277,10 +277,8 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         self.next_tick = (self.next_tick + TICK).max(now);
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
-        if let Some(Input::PulsesTaken { pulses }) = self.pulses.take(&self.board, &self.core.core().pulse_slots(), now)
-        {
-            pulses.iter().for_each(|pulse| self.board.set_latency(pulse.slot, pulse.latency));
-            self.core.handle(now, Input::PulsesTaken { pulses });
+        if let Some(pulses) = self.pulses.take(&self.board, self.core.core(), now) {
+            self.core.handle(now, pulses);
         }
         self.budgets.advance(&self.board, now);
         self.trends.changes(now).into_iter().for_each(|(slot, trend)| self.board.set_trend(slot, trend));
@@ -312,8 +310,9 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
     fn drain(&mut self, reach: Reach) {
         let now = self.io.now();
         let owners = self.publisher.owners();
-        let taken = feed::take(&mut self.reader, owners.keys(), reach, self.drained_at, now);
+        let taken = feed::take(&mut self.reader, |slot| owners.contains_key(&slot), reach, self.drained_at, now);
         self.drained_at = now;
+        self.pulses.stir(&taken.stirred);
         self.budgets.earn(&self.board, &taken.sums, owners);
         taken.count(&mut self.trends, now);
         for input in taken.into_inputs() {

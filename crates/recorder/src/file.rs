@@ -234,4 +234,4 @@ fn segment(payload: &[u8]) -> Option<Segment> {
 }
 
 const MAGIC: &str = "lazaret recording ";
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";

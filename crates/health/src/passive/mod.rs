@@ -71,7 +71,8 @@ pub trait PassivePolicy: Debug + Send {
         None
     }
 
-    /// How the destination's requests in flight are doing, once a tick.
+    /// How the destination's requests in flight are doing, once a tick while something goes on there; when nothing waits
+    /// and the mean is forgotten once more, and then no more until something happens.
     fn on_pulse(&mut self, now: Timestamp, pulse: &Pulse, around: &Around) {
         let _ = (now, pulse, around);
     }

@@ -195,7 +195,7 @@ impl Proxy {
     /// Sums are due.
     pub fn tick(&mut self, now: Timestamp) -> bool {
         self.drain(now, Reach::All);
-        if let Some(pulses) = self.pulses.take(&self.board, &self.core.pulse_slots(), now) {
+        if let Some(pulses) = self.pulses.take(&self.board, &self.core, now) {
             self.core.handle(now, pulses);
         }
         self.budgets.advance(&self.board, now);
@@ -303,8 +303,9 @@ impl Proxy {
 
     fn drain(&mut self, now: Timestamp, reach: Reach) {
         let owners = self.publisher.owners();
-        let taken = feed::take(&mut self.reader, owners.keys(), reach, self.drained_at, now);
+        let taken = feed::take(&mut self.reader, |slot| owners.contains_key(&slot), reach, self.drained_at, now);
         self.drained_at = now;
+        self.pulses.stir(&taken.stirred);
         self.budgets.earn(&self.board, &taken.sums, owners);
         taken.count(&mut self.trends, now);
         for input in taken.into_inputs() {
