@@ -102,7 +102,12 @@ fn every_bad_configuration_is_refused_with_its_place_and_the_next_good_one_works
     let log = log.to_str().expect("a temporary folder has a plain name");
     fs::write(lazaret.config_file(), good.replace(log, "/nowhere/access.log")).expect("the folder is ours");
     let reload = lazaret.reload();
-    assert!(reload.text.contains("access_log") && reload.text.contains("restart"), "{}", reload.text);
+    assert!(reload.text.contains("; access_log changes with a restart only"), "{}", reload.text);
+    // It waits for the restart still, and is told again beside what else does.
+    let both = good.replace(log, "/nowhere/access.log").replace("version: 1\n", "version: 1\nworkers: 3\n");
+    fs::write(lazaret.config_file(), both).expect("the folder is ours");
+    let reload = lazaret.reload();
+    assert!(reload.text.contains("; workers and access_log change with a restart only"), "{}", reload.text);
     good_again(&lazaret, &body, &mut number, "log");
 
     let outcome = client.join().expect("the load ends");

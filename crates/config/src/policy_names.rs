@@ -28,15 +28,12 @@ pub enum Named<T> {
     BuiltIn(T),
     /// One registered in code, as registered.
     Custom(PolicyName),
-    /// A built-in one that is not served yet.
-    NotYet(&'static str),
 }
 
 /// Finds `name`; the error is the list of names that exist.
 pub fn find<T: Copy>(
     name: &str,
     built_in: &[(&'static str, T)],
-    not_yet: &[&'static str],
     custom: &BTreeSet<String>,
 ) -> Result<Named<T>, Vec<String>> {
     let folded = suggest::fold(name);
@@ -45,9 +42,6 @@ pub fn find<T: Copy>(
     }
     if let Some((_, value)) = built_in.iter().find(|(known, _)| suggest::fold(known) == folded) {
         return Ok(Named::BuiltIn(*value));
-    }
-    if let Some(known) = not_yet.iter().find(|known| suggest::fold(known) == folded) {
-        return Ok(Named::NotYet(known));
     }
     Err(built_in.iter().map(|(known, _)| (*known).to_owned()).chain(custom.iter().cloned()).collect())
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use balance::Policies;
+use config::report::suggest;
 use config::{FileKind, PolicyNames};
 use health::passive::{Needs, PassivePolicy, PassiveState, Verdict};
 use health::{OutcomeEvent, Registry};
@@ -112,13 +113,18 @@ impl Policy {
             let block = if entry.starts_with('{') { entry.to_owned() } else { format!("{{name: {entry}}}") };
             return Ok(Self::core(name, "a single policy, with active checks where the scenario has them", &block));
         }
-        let known = Self::known();
+        let mut known = Self::known();
+        if let Some(place) = known.iter().position(|policy| policy.name == name) {
+            return Ok(known.swap_remove(place));
+        }
         let names: Vec<&str> = known.iter().map(|policy| policy.name.as_str()).collect();
-        let all = names.join(", ");
-        known
-            .into_iter()
-            .find(|policy| policy.name == name)
-            .ok_or_else(|| PolicyError(format!("there is no policy {name}; there are {all}, and passive:NAME")))
+        let meant = suggest::did_you_mean(name, names.iter().copied()).map(|meant| format!("; {meant}"));
+        Err(PolicyError(format!(
+            "there is no policy {name}{}\nthere are {}; passive:NAME with a passive policy of the configuration, \
+             native:BLOCK and nginx:FAILS/TIME",
+            meant.unwrap_or_default(),
+            names.join(", ")
+        )))
     }
 
     /// All that have a name of their own, the oracles last.

@@ -48,7 +48,7 @@ enum Command {
     Status(client::status::Arguments),
     /// Tell why destinations are in or out.
     Explain(client::explain::Arguments),
-    /// Print what happened.
+    /// Print what happened; with `--format json` a document a line.
     Journal(client::journal::Arguments),
     /// Save what the health core was told of late.
     Record(client::record::Arguments),

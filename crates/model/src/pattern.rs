@@ -110,7 +110,9 @@ impl Segment {
 
 fn parse_segment(part: &str) -> Result<Segment, &'static str> {
     let Some(inner) = part.strip_prefix('{') else {
-        return if part.contains(['{', '}', '?', '#', '*']) {
+        return if part.contains('*') {
+            Err("what a * stands for has a name: {name} for one segment, {**rest} for all that is left")
+        } else if part.contains(['{', '}', '?', '#']) {
             Err("a parameter fills its whole segment: {name}")
         } else {
             Ok(Segment::Literal(part.to_owned()))

@@ -38,6 +38,7 @@ pub fn look(r: &mut Reading<'_>, config: &Config) {
             | RouteAction::Deny(_) => {}
         }
     }
+    defaults_of_policies(r, config);
     for cluster in &config.clusters {
         let routes = routed.get(&cluster.id).map_or(&[][..], Vec::as_slice);
         let path = Path::of(["clusters", cluster.id.as_str()]);
@@ -77,8 +78,24 @@ fn reach(r: &mut Reading<'_>, routes: &[&Route], cluster: &Cluster, path: &Path)
 fn checks(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
     if cluster.health_check.active.is_none() && cluster.health_check.passive.is_none() {
         let what = format!("cluster `{}` has no check", cluster.id);
-        let diagnostic = Diagnostic::warning(what).label("RHI cannot see it fail");
-        note(r, path, diagnostic.help("turn on `health_check.active`"));
+        let label = "a destination that fails goes on getting requests; RHI, where it runs, cannot see it fail";
+        let help = "turn on checks: `health_check: {active: {path: /health}, passive: {}}`";
+        note(r, path, Diagnostic::warning(what).label(label).help(help));
+    }
+}
+
+/// Options of a policy that nobody names have no effect.
+fn defaults_of_policies(r: &mut Reading<'_>, config: &Config) {
+    let place = Path::of(["health_defaults", "transport_failure_rate"]);
+    let has_policy = |cluster: &Cluster| {
+        let passive = cluster.health_check.passive.as_ref();
+        let mut policies = passive.iter().flat_map(|passive| passive.policies.iter().chain(&passive.shadow));
+        policies.any(|policy| matches!(policy, PassivePolicy::TransportFailureRate(_)))
+    };
+    if r.origins.is_set(&place) && !config.clusters.iter().any(has_policy) {
+        let what = "`health_defaults.transport_failure_rate` has no effect";
+        let help = "name it in a cluster: `health_check: {passive: {policies: [TransportFailureRate]}}`";
+        note(r, &place, Diagnostic::warning(what).label("no cluster has the policy TransportFailureRate").help(help));
     }
 }
 

@@ -53,13 +53,32 @@ fn syntax_error(source: &Source, error: &serde_saphyr::Error) -> Diagnostic {
     let message = rendered.split(" at line ").next().unwrap_or(&rendered).trim();
     let message = if message.is_empty() { "this is not YAML" } else { message };
     let diagnostic = Diagnostic::error(format!("this is not valid YAML: {message}"));
-    match error.location().filter(|location| *location != Location::UNKNOWN) {
-        Some(location) => {
-            let start = source.offset(location.line(), location.column());
-            diagnostic.at(source, Span::new(start, start + 1))
+    let Some(location) = error.location().filter(|location| *location != Location::UNKNOWN) else {
+        return diagnostic.at(source, Span::default());
+    };
+    let start = source.offset(location.line(), location.column());
+    let diagnostic = diagnostic.at(source, Span::new(start, start + 1));
+    match indenting_tab(source, location.line()) {
+        // The parser stops behind the tab, or on the line before it.
+        Some(tab) if message.contains("tab") => Diagnostic::error("this is not valid YAML: a tab in the indentation")
+            .at(source, Span::new(tab, tab + 1))
+            .label("expected spaces"),
+        Some(tab) => {
+            let line = source.position(Span::new(tab, tab).start).line;
+            diagnostic.help(format!("there is a tab in the indentation of line {line}: YAML wants spaces"))
         }
-        None => diagnostic.at(source, Span::default()),
+        None => diagnostic,
     }
+}
+
+/// The first tab among the blanks in front of a line, of the one before or of the one behind.
+fn indenting_tab(source: &Source, line: u64) -> Option<usize> {
+    [line, line + 1, line.saturating_sub(1)].into_iter().filter(|line| *line > 0).find_map(|line| {
+        let start = source.offset(line, 1);
+        let rest = source.text().get(start..)?;
+        let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        rest.get(..blanks)?.find('\t').map(|at| start + at)
+    })
 }
 
 /// A value as the parser gives it.

@@ -162,13 +162,18 @@ impl<'n> Field<'n> {
 
     /// The value of one of `words`; case, `_` and `-` count for nothing.
     pub fn word<T: Copy>(&self, r: &mut Reading<'_>, words: &[(&str, T)]) -> Option<T> {
+        self.word_or(r, words, None)
+    }
+
+    /// The same where something else is possible, too: `other` is for the message.
+    pub fn word_or<T: Copy>(&self, r: &mut Reading<'_>, words: &[(&str, T)], other: Option<&str>) -> Option<T> {
         let text = self.text(r)?;
         let folded = suggest::fold(text);
         let found = words.iter().find(|(word, _)| suggest::fold(word) == folded).map(|(_, value)| *value);
         if found.is_none() {
             let list: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             let diagnostic = Diagnostic::error(format!("`{}` cannot be `{text}`", self.name))
-                .label(format!("expected {}", join_or(&list)))
+                .label(format!("expected {}", join_or(&list.iter().copied().chain(other).collect::<Vec<_>>())))
                 .maybe_help(suggest::did_you_mean(text, list.iter().copied()));
             r.note(self.node.span, diagnostic);
         }
@@ -228,6 +233,16 @@ impl<'n> Field<'n> {
             Value::Null | Value::Text(_) | Value::Number(_) | Value::Bool(_) | Value::Map(_) => {
                 let _: Option<()> = self.wrong_kind(r, "a list");
                 Vec::new()
+            }
+        }
+    }
+
+    /// A block of keys; a mistake is told with an `example` of one.
+    pub fn section_like(&self, r: &mut Reading<'_>, example: &str) -> Option<Section<'n>> {
+        match self.node.value {
+            Value::Map(_) => self.section(r),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => {
+                self.wrong_kind(r, example)
             }
         }
     }

@@ -1,10 +1,15 @@
 //! "Did you mean": the known word nearest to one that is not known.
 
-/// The candidate that `word` was probably meant to be: at most one edit for each three letters, or one within the other.
-/// Case, `_` and `-` count for nothing.
+/// The candidate that `word` was probably meant to be: the same switch in other words, at most one edit for each three
+/// letters, or one within the other. Case, `_` and `-` count for nothing.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = fold(word);
     let length = word.chars().count();
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let switch = SWITCHES.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(switch, _)| *switch);
+    if let Some(found) = candidates.iter().find(|candidate| Some(**candidate) == switch) {
+        return Some(found);
+    }
     candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -49,6 +54,9 @@ fn distance(a: &str, b: &str) -> usize {
     above.last().copied().unwrap_or(0)
 }
 
+/// How switches are called elsewhere.
+const SWITCHES: [(&str, &[&str]); 2] =
+    [("on", &["yes", "true", "enabled", "enable"]), ("off", &["no", "false", "none", "disabled", "disable"])];
 /// Words are compared by their first letters only, so that a long text costs nothing.
 const MAX_WORD: usize = 64;
 
@@ -66,9 +74,11 @@ mod tests {
             ("TransportFailureRateHealthPolicy", Some("TransportFailureRate")),
             ("pth", Some("path")),
             ("banana", None),
+            ("yes", Some("on")),
         ] {
             assert_eq!(nearest(word, known), meant, "{word}");
         }
+        assert_eq!(nearest("no", ["on", "off"]), Some("off"));
         assert_eq!(distance("ab", "ba"), 1);
         assert_eq!(distance("", "abc"), 3);
     }

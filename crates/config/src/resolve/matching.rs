@@ -95,13 +95,32 @@ pub fn path(r: &mut Reading<'_>, field: &Field<'_>, text: &str) -> Option<PathPa
         Ok(pattern) => Some(pattern),
         Err(error) => {
             let mut diagnostic = Diagnostic::error(format!("`{text}` is no path pattern")).label(error.message);
-            if !text.starts_with('/') {
-                diagnostic = diagnostic.help(format!("did you mean `/{text}`?"));
+            if let Some(meant) = meant(text) {
+                diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
             }
             r.note(field.node.span, diagnostic);
             None
         }
     }
+}
+
+/// The pattern that `text` probably stands for: one without its slash, with other products' stars, or with a constraint.
+fn meant(text: &str) -> Option<PathPattern> {
+    let text = text.strip_prefix('/').unwrap_or(text);
+    // A regular expression or a glob for all that is below.
+    let (head, rest) = match [".*", "/**", "**", "*"].iter().find_map(|star| text.strip_suffix(star)) {
+        Some(head) => (head.trim_end_matches('/'), "/{**rest}"),
+        None => (text, ""),
+    };
+    let parts = head.split('/').filter(|part| !part.is_empty()).enumerate().map(|(at, part)| {
+        let constrained = part.strip_prefix('{').and_then(|inner| inner.split_once(':'));
+        match (part, constrained) {
+            ("*", _) => format!("/{{part{}}}", at + 1),
+            (_, Some((name, _))) => format!("/{{{name}}}"),
+            (_, None) => format!("/{part}"),
+        }
+    });
+    PathPattern::parse(&format!("{}{rest}", parts.collect::<String>())).ok()
 }
 
 /// Methods, upper case, each once.

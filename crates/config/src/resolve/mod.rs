@@ -7,6 +7,7 @@ pub mod yarp;
 
 pub mod rhi;
 
+mod elsewhere;
 mod matching;
 mod policy;
 pub mod transforms;

@@ -6,9 +6,11 @@ use model::available::AvailablePolicy;
 use model::balancing::{HashKey, LoadBalancing};
 
 use crate::policy_names::{Named, PolicyNames, find};
+use crate::raw::Value;
 use crate::raw::scalar::join_or;
 use crate::raw::section::{Field, Reading};
 use crate::report::{Diagnostic, suggest};
+use crate::resolve::elsewhere;
 
 /// Active policies that are built in.
 #[derive(Clone, Copy)]
@@ -42,7 +44,8 @@ pub enum PassiveName {
 
 /// Names the active policy at `field`.
 pub fn active(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> Option<Named<ActiveName>> {
-    named(r, field, &[("ConsecutiveFailures", ActiveName::ConsecutiveFailures)], &[], &names.active)
+    let built_in = [("ConsecutiveFailures", ActiveName::ConsecutiveFailures)];
+    named(r, field, &built_in, elsewhere::ACTIVE, &names.active)
 }
 
 /// Names the passive policy at `field`.
@@ -58,7 +61,7 @@ pub fn passive(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> O
         ("FailureRate", PassiveName::FailureRate),
         ("ConsecutiveErrors", PassiveName::ConsecutiveErrors),
     ];
-    named(r, field, &built_in, &[], &names.passive)
+    named(r, field, &built_in, elsewhere::PASSIVE, &names.passive)
 }
 
 /// Names the availability policy at `field`.
@@ -74,7 +77,7 @@ pub fn available(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
         ("HealthyAndUnknown", Name::HealthyAndUnknown),
         ("PanicThreshold", Name::PanicThreshold),
     ];
-    match named(r, field, &built_in, &[], &names.available)? {
+    match named(r, field, &built_in, elsewhere::AVAILABLE, &names.available)? {
         Named::BuiltIn(Name::HealthyAndUnknown) => Some(AvailablePolicy::HealthyAndUnknown),
         Named::BuiltIn(Name::HealthyOrPanic) => Some(AvailablePolicy::HealthyOrPanic),
         Named::BuiltIn(Name::PanicThreshold) => {
@@ -84,7 +87,6 @@ pub fn available(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
             None
         }
         Named::Custom(name) => Some(AvailablePolicy::Custom(name)),
-        Named::NotYet(_) => None,
     }
 }
 
@@ -109,7 +111,7 @@ pub fn balancing(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
         ("ConsistentHash", Name::ConsistentHash),
         ("PeakEwma", Name::PeakEwma),
     ];
-    match named(r, field, &built_in, &[], &names.balancing)? {
+    match named(r, field, &built_in, elsewhere::BALANCING, &names.balancing)? {
         Named::BuiltIn(Name::PowerOfTwoChoices) => Some(LoadBalancing::PowerOfTwoChoices),
         Named::BuiltIn(Name::RoundRobin) => Some(LoadBalancing::RoundRobin),
         Named::BuiltIn(Name::LeastRequests) => Some(LoadBalancing::LeastRequests),
@@ -118,7 +120,6 @@ pub fn balancing(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) ->
         Named::BuiltIn(Name::ConsistentHash) => Some(LoadBalancing::ConsistentHash(HashKey::default())),
         Named::BuiltIn(Name::PeakEwma) => Some(LoadBalancing::PeakEwma),
         Named::Custom(name) => Some(LoadBalancing::Custom(name)),
-        Named::NotYet(_) => None,
     }
 }
 
@@ -126,23 +127,24 @@ fn named<T: Copy>(
     r: &mut Reading<'_>,
     field: &Field<'_>,
     built_in: &[(&'static str, T)],
-    not_yet: &[&'static str],
+    theirs: elsewhere::Table,
     custom: &BTreeSet<String>,
 ) -> Option<Named<T>> {
+    if let Value::Map(_) | Value::List(_) = field.node.value {
+        let first = built_in.first().map_or("", |(name, _)| *name);
+        let what = format!("`{}` is {}", field.name, field.node.value.kind());
+        field.refuse(r, what, format!("expected the name of one policy, such as {first}"));
+        return None;
+    }
     let text = field.text(r)?;
-    match find(text, built_in, not_yet, custom) {
-        Ok(Named::NotYet(name)) => {
-            let known: Vec<_> = built_in.iter().map(|(known, _)| *known).collect();
-            let expected = format!("expected {}", join_or(&known));
-            r.error(field.node.span, format!("policy `{name}` is not supported yet"), expected);
-            None
-        }
+    match find(text, built_in, custom) {
         Ok(found) => Some(found),
         Err(known) => {
             let known: Vec<_> = known.iter().map(String::as_str).collect();
             let diagnostic = Diagnostic::error(format!("unknown policy `{text}`"))
                 .label(format!("expected {}", join_or(&known)))
-                .maybe_help(suggest::did_you_mean(text, known.iter().copied()));
+                .maybe_help(suggest::did_you_mean(text, known.iter().copied()))
+                .maybe_help(elsewhere::ours(theirs, text).map(|ours| format!("the nearest policy here is `{ours}`")));
             r.note(field.node.span, diagnostic);
             None
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::chart::{curve, escape, lanes};
-use super::{COLUMNS, estimate};
+use super::{COLUMNS, caution, estimate};
 use crate::compare::{Comparison, Plan};
 
 /// The page.
@@ -19,6 +19,9 @@ pub fn render(plan: &Plan, comparison: &Comparison) -> String {
          <p>{} seeds, {retries}. Mean \u{b1} half of the 95 % interval; the drawings show the first seed and the first proxy.</p>\n",
         comparison.seeds
     );
+    if let Some(note) = caution(comparison.seeds) {
+        let _ = writeln!(page, "<p>{}</p>", escape(&note));
+    }
     table(&mut page, comparison);
     page += "<p class=\"legend\"><span class=\"key sick\"></span> sick in truth <span class=\"key in\"></span> serves \
              <span class=\"key out\"></span> out <span class=\"key part\"></span> in part</p>\n";

@@ -37,6 +37,18 @@ pub(crate) fn estimate(estimate: Option<Estimate>) -> String {
     }
 }
 
+/// What to think of figures of so few seeds; `None` where there are enough.
+pub(crate) fn caution(seeds: usize) -> Option<String> {
+    match seeds {
+        0 | 1 => Some("one seed says nothing about luck: no intervals; take 10 seeds or more".to_owned()),
+        2..FEW => Some(format!("the intervals of {seeds} seeds are wide and say little: take 10 seeds or more")),
+        _ => None,
+    }
+}
+
+/// Below, Student's t is more than half above that of many seeds.
+const FEW: usize = 6;
+
 /// The columns of the tables: heading, measure.
 pub(crate) const COLUMNS: [(&str, &str); 8] = [
     ("failures", "failures"),
@@ -57,5 +69,12 @@ mod tests {
     fn numbers_have_three_digits_or_so_and_no_empty_minus() {
         let written = [0.0, -0.001, 0.5, 12.34, 1234.5, -3.25].map(number);
         assert_eq!(written, ["0", "0.00", "0.50", "12.3", "1234", "-3.25"]);
+    }
+
+    #[test]
+    fn few_seeds_are_no_evidence_and_it_says_so() {
+        assert!(caution(1).is_some_and(|text| text.contains("no intervals")));
+        assert!(caution(2).is_some_and(|text| text.contains("2 seeds")));
+        assert_eq!(caution(10), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A comparison as a table for a terminal.
 
-use super::{COLUMNS, estimate};
+use super::{COLUMNS, caution, estimate};
 use crate::compare::{Comparison, Estimate, Row};
 
 /// The table, with a line for each policy.
@@ -19,8 +19,9 @@ pub fn render(comparison: &Comparison) -> String {
     let widths: Vec<usize> = (0..n)
         .map(|at| lines.iter().filter_map(|line| line.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0))
         .collect();
+    let note = caution(comparison.seeds).map(|note| format!("{note}\n")).unwrap_or_default();
     let mut text = format!(
-        "{}\n{} seeds, {retries}; mean \u{b1} half of the 95 % interval\n\n",
+        "{}\n{} seeds, {retries}; mean \u{b1} half of the 95 % interval\n{note}\n",
         comparison.title, comparison.seeds
     );
     for line in lines {

@@ -6,15 +6,16 @@
 //!            └──────────────────────┴──────────────────────┴──> the one before stays; the journal says so
 //! ```
 
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use ::io::real::Real;
 use config::{Loaded, Style, render};
-use model::config::Config;
+use model::config::{AccessLog, Config, ControlSocket};
 use proxy::{ServerTls, Workers};
 use source::file::File;
 
-use super::supervisor::fixed_parts;
 use crate::builder::Lazaret;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
@@ -25,6 +26,7 @@ pub(super) struct Reloads {
     file: Option<File>,
     pipeline: Pipeline,
     config: Arc<Config>,
+    fixed: Fixed,
     /// Where the listeners accept.
     addresses: Addresses,
     server_tls: ServerTls,
@@ -32,7 +34,8 @@ pub(super) struct Reloads {
 
 impl Reloads {
     pub(super) fn new(lazaret: Lazaret, config: Arc<Config>, addresses: Addresses, server_tls: ServerTls) -> Self {
-        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, addresses, server_tls }
+        let fixed = Fixed::of(&config);
+        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, fixed, addresses, server_tls }
     }
 
     /// The configuration in force.
@@ -108,19 +111,48 @@ impl Reloads {
         listener_tls::commit(&self.server_tls, secured);
         workers.take_over(listeners);
         self.addresses.set(workers.addresses());
-        let needs_restart = fixed_parts(&config) != fixed_parts(&self.config);
+        let waiting = self.fixed.unlike(&config);
         self.config = config;
-        Ok(if needs_restart {
-            tracing::warn!(target: "lazaret", "{NEEDS_RESTART}");
-            format!("{summary}; {NEEDS_RESTART}")
-        } else {
-            summary
-        })
+        let note = match waiting.as_slice() {
+            [] => return Ok(summary),
+            [one] => format!("{one} changes with a restart only"),
+            [most @ .., last] => format!("{} and {last} change with a restart only", most.join(", ")),
+        };
+        tracing::warn!(target: "lazaret", "{note}");
+        Ok(format!("{summary}; {note}"))
     }
 }
 
-/// Said when a reload changed them.
-const NEEDS_RESTART: &str = "workers, control.address, control.socket and access_log change with a restart only";
+/// The parts of the configuration that only a restart changes, as this process began with them.
+struct Fixed {
+    workers: Option<NonZeroU16>,
+    control_address: SocketAddr,
+    control_socket: ControlSocket,
+    access_log: AccessLog,
+}
+
+impl Fixed {
+    fn of(config: &Config) -> Self {
+        Self {
+            workers: config.workers,
+            control_address: config.control.address,
+            control_socket: config.control.socket.clone(),
+            access_log: config.access_log.clone(),
+        }
+    }
+
+    /// The keys of those that a configuration wants otherwise.
+    fn unlike(&self, config: &Config) -> Vec<&'static str> {
+        let other = Self::of(config);
+        let keys = [
+            ("workers", self.workers != other.workers),
+            ("control.address", self.control_address != other.control_address),
+            ("control.socket", self.control_socket != other.control_socket),
+            ("access_log", self.access_log != other.access_log),
+        ];
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
 
 /// Notes the refusal in the journal and makes it the answer.
 async fn refuse(monitor: &monitor::Handle, text: String) -> ReloadError {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use ::io::real::Real;
 use config::Loaded;
 use control::{Command, RecordReply, ReloadReply};
-use model::config::{AccessLog, Config};
+use model::config::AccessLog;
 use monitor::{Monitor, Names};
 use proxy::{ServerTls, Sockets, Workers};
 use recorder::Standing;
@@ -377,9 +377,4 @@ fn open(loaded: &Loaded) -> Result<Option<ReopenFile>, Error> {
 
 fn other(error: impl std::error::Error + Send + Sync + 'static) -> std::io::Error {
     std::io::Error::other(error)
-}
-
-/// The parts of the configuration that only a restart changes.
-pub(super) fn fixed_parts(config: &Config) -> impl PartialEq + use<> {
-    (config.workers, config.control.address, config.control.socket.clone(), config.access_log.clone())
 }

@@ -37,7 +37,7 @@ pub(super) enum FormatWord {
     /// For people.
     #[default]
     Text,
-    /// One JSON document (`journal`: one a line).
+    /// For programs, as JSON.
     Json,
 }
 

@@ -72,6 +72,9 @@ fn play(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     if is_told {
         super::say(&head);
     }
+    if is_told && !is_live {
+        super::say("of each destination: active value/passive value, whether traffic may use it, and why\n\n");
+    }
     wait_until_probed(&running);
     let mut client = Client::start(to, CONNECTIONS, arguments.rate);
     ward.play();

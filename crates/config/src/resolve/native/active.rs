@@ -14,7 +14,9 @@ use crate::resolve::policy::{self, ActiveName};
 pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Option<ActiveCheck> {
     let mut s = match field.node.value {
         Value::Null => Section::empty(field.path.clone(), field.key_span),
-        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => field.section(r)?,
+        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+            field.section_like(r, "a block such as {path: /health, interval: 5s}")?
+        }
     };
     let defaults = &context.defaults;
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
@@ -35,9 +37,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     s.finish(r);
     let policy = match named {
         Some(Named::Custom(name)) => ActivePolicy::Custom(name),
-        Some(Named::BuiltIn(ActiveName::ConsecutiveFailures) | Named::NotYet(_)) | None => {
-            ActivePolicy::ConsecutiveFailures { threshold }
-        }
+        Some(Named::BuiltIn(ActiveName::ConsecutiveFailures)) | None => ActivePolicy::ConsecutiveFailures { threshold },
     };
     enabled.then_some(ActiveCheck {
         kind,

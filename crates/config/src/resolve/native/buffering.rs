@@ -8,7 +8,8 @@ use crate::raw::section::{Field, Reading};
 /// `on`, `off`, or `{request: 64KiB, response: 256KiB}`; a size that is left out is that of `on`.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Buffering> {
     if !matches!(field.node.value, Value::Map(_)) {
-        return field.word(r, &[("on", Buffering::ON), ("off", Buffering::Off)]);
+        let sizes = Some("{request: 64KiB, response: 256KiB}");
+        return field.word_or(r, &[("on", Buffering::ON), ("off", Buffering::Off)], sizes);
     }
     let mut s = field.section(r)?;
     let request = s.take(r, "request").map_or(Some(Buffering::REQUEST), |field| size(r, &field));

@@ -44,7 +44,7 @@ pub fn connections(r: &mut Reading<'_>, field: &Field<'_>) -> Option<ConnectionL
 }
 
 fn requests(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RequestLimit> {
-    let mut s = field.section(r)?;
+    let mut s = field.section_like(r, "a block such as {rate: 10/s}")?;
     let rate = match s.take(r, "rate") {
         Some(field) => rate(r, &field),
         None => {

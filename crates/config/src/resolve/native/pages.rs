@@ -11,7 +11,7 @@ use crate::resolve::matching;
 
 /// `error_pages: {503: {body: …, content_type: text/html}, 5xx: {body: …}}`.
 pub fn error_pages(r: &mut Reading<'_>, field: &Field<'_>) -> Vec<ErrorPage> {
-    let Some(mut section) = field.section(r) else { return Vec::new() };
+    let Some(mut section) = field.section_like(r, PAGES) else { return Vec::new() };
     let mut pages = Vec::new();
     for page in section.take_all(r) {
         let status = match page.name.as_str() {
@@ -26,12 +26,12 @@ pub fn error_pages(r: &mut Reading<'_>, field: &Field<'_>) -> Vec<ErrorPage> {
                 "expected 400 to 599, 4xx or 5xx",
             );
         }
-        let Some(mut s) = page.section(r) else { continue };
+        let Some(mut s) = page.section_like(r, PAGE) else { continue };
         let body = s.take(r, "body").and_then(|field| body(r, &field));
         let file = s.take(r, "file").and_then(|field| field.file(r));
         if body.is_some() == file.is_some() && !r.has_errors() {
             let what = if file.is_some() { "the page has a body and a file" } else { "the page has no body" };
-            r.error(s.span, what, "expected one of `body` and `file`");
+            r.error(s.span, what, format!("expected {PAGE}"));
         }
         let content_type = s.take(r, "content_type").and_then(|field| content_type(r, &field));
         s.finish(r);
@@ -49,7 +49,7 @@ pub fn maintenance(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Maintenance
         let rules = Maintenance { status: 503, body: None, retry_after: None, allow: Vec::new() };
         return is_on.then_some(rules);
     }
-    let mut s = field.section(r)?;
+    let mut s = field.section_like(r, "true, or a block such as {status: 503, retry_after: 10m}")?;
     let is_on = s.take(r, "enabled").and_then(|field| field.flag(r)).unwrap_or(true);
     let status = s.take(r, "status").and_then(|field| field.whole(r, 400..=599)).unwrap_or(503);
     let body = s.take(r, "body").and_then(|field| body(r, &field));
@@ -107,4 +107,6 @@ fn content_type(r: &mut Reading<'_>, field: &Field<'_>) -> Option<String> {
     None
 }
 
+const PAGES: &str = "a page for each status, such as {503: {body: Back soon}, 5xx: {file: errors/5xx.html}}";
+const PAGE: &str = "one of {body: TEXT} and {file: PATH}";
 const HTML: &str = "text/html; charset=utf-8";

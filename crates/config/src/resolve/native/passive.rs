@@ -27,7 +27,9 @@ pub fn resolve(
 ) -> Option<(PassiveCheck, Origin)> {
     let mut s = match field.node.value {
         Value::Null => Section::empty(field.path.clone(), field.key_span),
-        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => field.section(r)?,
+        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+            field.section_like(r, "{} for the default set, or a block such as {policies: [MaxFails]}")?
+        }
     };
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
     let (policies, origin) = match s.take(r, "policies") {
@@ -93,7 +95,6 @@ fn policy_of(r: &mut Reading<'_>, context: &Context<'_>, item: &Field<'_>) -> Op
         }
         Named::BuiltIn(name) => passive_options::weighing(r, &mut s, name)?,
         Named::Custom(name) => PassivePolicy::Custom(name),
-        Named::NotYet(_) => return None,
     };
     s.finish(r);
     Some(policy)

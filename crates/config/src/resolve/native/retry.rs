@@ -11,7 +11,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, default: &RetryRules) -> 
     if is_off(field) {
         return RetryRules::off();
     }
-    let Some(mut s) = field.section(r) else {
+    let Some(mut s) = field.section_like(r, RULES) else {
         return default.clone();
     };
     let enabled = s.take(r, "enabled").and_then(|f| f.flag(r)).unwrap_or(true);
@@ -56,7 +56,7 @@ pub fn of_route(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteRetry> {
     if is_off(field) {
         return Some(RouteRetry { attempts: Some(1), ..RouteRetry::default() });
     }
-    let mut s = field.section(r)?;
+    let mut s = field.section_like(r, RULES)?;
     let common = Common::take(r, &mut s);
     let per_try = s.take(r, "per_try_timeout").map(|field| match &field.node.value {
         Value::Text(text) if text == "adaptive" => (None, TryPace::Adaptive),
@@ -168,6 +168,7 @@ fn percent(r: &mut Reading<'_>, field: &Field<'_>, most: u8) -> Option<u8> {
     number
 }
 
+const RULES: &str = "off, or a block such as {attempts: 3, conditions: [error, timeout]}";
 const STATUSES: [u16; 7] = [500, 502, 503, 504, 403, 404, 429];
 const WORDS: [&str; 10] = [
     "error",

@@ -13,7 +13,8 @@ use crate::resolve::transforms;
 /// Resolves one route. `clusters` are the ids that exist.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) -> Option<Route> {
     let mut s = field.section(r)?;
-    let matcher = match s.take(r, "match").and_then(|field| field.section(r)) {
+    let example = "a block such as {path: \"/api/{**rest}\"}";
+    let matcher = match s.take(r, "match").and_then(|field| field.section_like(r, example)) {
         Some(section) => matcher(r, section),
         None => RouteMatch::default(),
     };
@@ -146,7 +147,7 @@ fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) ->
             clusters.named(r, text, field.node.span).map(|id| RouteAction::Cluster(Some(id)))
         }
         "respond" => {
-            let mut s = field.section(r)?;
+            let mut s = field.section_like(r, "a block such as {status: 200, body: pong}")?;
             let status = s.take(r, "status").and_then(|f| f.whole(r, 200..=599)).unwrap_or(200);
             let body = s.take(r, "body").and_then(|f| f.any_text(r)).unwrap_or("").to_owned();
             s.finish(r);
@@ -158,7 +159,7 @@ fn single_action(r: &mut Reading<'_>, field: &Field<'_>, clusters: &Clusters) ->
 }
 
 fn redirect(r: &mut Reading<'_>, field: &Field<'_>) -> Option<RouteAction> {
-    let mut s = field.section(r)?;
+    let mut s = field.section_like(r, "a block such as {to: \"https://{host}{path}{query}\", status: 308}")?;
     let to = match s.take(r, "to") {
         Some(to) => match to.text(r) {
             Some(text) if !has_known_places(text) => {

@@ -64,7 +64,7 @@ fn active(
     s.finish(r);
     let policy = match named {
         Some(Named::Custom(name)) => ActivePolicy::Custom(name),
-        Some(Named::BuiltIn(ActiveName::ConsecutiveFailures) | Named::NotYet(_)) | None => {
+        Some(Named::BuiltIn(ActiveName::ConsecutiveFailures)) | None => {
             let mut threshold = defaults.probe_threshold;
             if let Some((number, entry)) = metadata.threshold(r, defaults.probe_threshold) {
                 threshold = number;
@@ -133,7 +133,7 @@ fn passive(
         Some(Named::BuiltIn(PassiveName::ConnectFailures)) => PassivePolicy::ConnectFailures(Default::default()),
         Some(Named::BuiltIn(PassiveName::Stall)) => PassivePolicy::Stall(Default::default()),
         Some(Named::BuiltIn(PassiveName::Latency)) => PassivePolicy::Latency(Default::default()),
-        Some(Named::BuiltIn(PassiveName::TransportFailureRate) | Named::NotYet(_)) | None => {
+        Some(Named::BuiltIn(PassiveName::TransportFailureRate)) | None => {
             let mut options = context.transport_failure_rate;
             if let Some((rate_limit, entry)) = metadata.rate_limit(r, options.rate_limit) {
                 options = TransportFailureRate { rate_limit, ..options };
