@@ -2,23 +2,22 @@
 //!
 //! ```text
 //!   "lazaret recording 1\n"
-//!   frame: kind (1 byte)  length (8 bytes, little endian)  payload  checksum of all three (8 bytes, FNV-1a)
+//!   frames:
 //!     H  header, JSON: who recorded, when
 //!     C  a configuration: its number, the clusters as JSON          one for each that was in force
 //!     S  a segment: time, number of its configuration, state as JSON, records
 //!     E  the end: how many frames came before
 //! ```
-//! Numbers and records: `bytes` and `records`. A reader of another version refuses the file by its first line.
+//! Frames, numbers and records: `frames`, `bytes` and `records`. A reader of another version refuses the file by its first line.
 
 use std::fmt;
-use std::sync::Arc;
 
 use health::Checkpoint;
-use model::cluster::Cluster;
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{Reader, Writer, checksum};
+use crate::frames::{self, CONFIGURATION, END, HEADER, NoFrame, SEGMENT};
 use crate::records::Configurations;
 use crate::ring::Ring;
 
@@ -103,21 +102,13 @@ pub(crate) fn write(header: &Header, ring: &mut Ring) -> Vec<u8> {
     out.extend_from_slice(format!("{MAGIC}{FORMAT}\n").as_bytes());
     let mut n = 0_u64;
     let mut frame = |kind: u8, payload: &[u8]| {
-        let start = out.len();
-        out.push(kind);
-        out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-        out.extend_from_slice(payload);
-        let sum = checksum(out.get(start..).unwrap_or_default());
-        out.extend_from_slice(&sum.to_le_bytes());
+        frames::push(&mut out, kind, payload);
         n += 1;
         n
     };
-    frame(b'H', &serde_json::to_vec(header).unwrap_or_default());
+    frame(HEADER, &serde_json::to_vec(header).unwrap_or_default());
     for (number, json) in ring.configurations() {
-        let mut payload = Writer::default();
-        payload.number(number);
-        payload.text(json);
-        frame(b'C', &payload.0);
+        frame(CONFIGURATION, &frames::configuration(number, json));
     }
     let mut last = 0;
     for (start, records) in ring.segments() {
@@ -126,25 +117,28 @@ pub(crate) fn write(header: &Header, ring: &mut Ring) -> Vec<u8> {
         payload.number(start.configuration);
         payload.text(&start.checkpoint);
         payload.text(records);
-        last = frame(b'S', &payload.0);
+        last = frame(SEGMENT, &payload.0);
     }
-    frame(b'E', &last.to_le_bytes());
+    frame(END, &last.to_le_bytes());
     out
+}
+
+/// What follows a file's first line, which says what it is and of which version.
+pub(crate) fn after_magic<'a>(bytes: &'a [u8], magic: &str, format: &str) -> Result<&'a [u8], ReadError> {
+    let rest = bytes.strip_prefix(magic.as_bytes()).ok_or(ReadError::NotARecording)?;
+    let line = rest.iter().position(|byte| *byte == b'\n').filter(|end| *end < 16).ok_or(ReadError::NotARecording)?;
+    let (version, rest) = rest.split_at(line);
+    let version = String::from_utf8_lossy(version);
+    if version != format {
+        return Err(ReadError::OtherFormat(version.into_owned()));
+    }
+    Ok(rest.get(1..).unwrap_or_default())
 }
 
 impl Recording {
     /// Reads a file.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let rest = bytes.strip_prefix(MAGIC.as_bytes()).ok_or(ReadError::NotARecording)?;
-        let line =
-            rest.iter().position(|byte| *byte == b'\n').filter(|end| *end < 16).ok_or(ReadError::NotARecording)?;
-        let (format, rest) = rest.split_at(line);
-        let format = String::from_utf8_lossy(format);
-        if format != FORMAT {
-            return Err(ReadError::OtherFormat(format.into_owned()));
-        }
-        let mut rest = rest.get(1..).unwrap_or_default();
-        let truncated = ReadError::Truncated { bytes: bytes.len() };
+        let mut rest = after_magic(bytes, MAGIC, FORMAT)?;
         let senseless = |what: &str| ReadError::Senseless(what.to_owned());
         let mut header = None;
         let mut configurations = Configurations::new();
@@ -152,23 +146,23 @@ impl Recording {
         let mut digest = String::new();
         let mut n = 0_u64;
         loop {
-            let at = bytes.len() - rest.len();
-            let (kind, payload, after) = frame(rest, at).map_err(|cut| cut.unwrap_or_else(|| truncated.clone()))?;
+            let (kind, payload, after) = frames::next(rest).map_err(|none| match none {
+                NoFrame::Short => ReadError::Truncated { bytes: bytes.len() },
+                NoFrame::Damaged => ReadError::Damaged { at: bytes.len() - rest.len() },
+            })?;
             rest = after;
             match kind {
-                b'H' => {
+                HEADER => {
                     let read = serde_json::from_slice::<Header>(payload);
                     header = Some(read.map_err(|error| ReadError::Senseless(format!("its header: {error}")))?);
                 }
-                b'C' => {
-                    let (number, json) = configuration(payload).ok_or(senseless("a configuration"))?;
-                    let clusters: Vec<Arc<Cluster>> = serde_json::from_slice(json)
-                        .map_err(|error| ReadError::Senseless(format!("configuration {number}: {error}")))?;
-                    configurations.insert(number, clusters);
+                CONFIGURATION => {
+                    let (number, json) = frames::read_configuration(payload).ok_or(senseless("a configuration"))?;
+                    configurations.insert(number, frames::clusters(number, json).map_err(ReadError::Senseless)?);
                     digest = format!("{:016x}", checksum(json));
                 }
-                b'S' => segments.push(segment(payload).ok_or(senseless("a segment"))?),
-                b'E' if payload == n.to_le_bytes() => break,
+                SEGMENT => segments.push(segment(payload).ok_or(senseless("a segment"))?),
+                END if payload == n.to_le_bytes() => break,
                 _ => return Err(senseless("a part of unknown kind")),
             }
             n += 1;
@@ -179,6 +173,14 @@ impl Recording {
         }
         let header = header.ok_or(senseless("there is no header"))?;
         Ok(Self { header, configurations, segments, digest })
+    }
+
+    /// Goes on with one that follows it.
+    pub(crate) fn append(&mut self, next: Self) {
+        self.header = next.header;
+        self.configurations.extend(next.configurations);
+        self.segments.extend(next.segments);
+        self.digest = next.digest;
     }
 
     /// The same without the first `n` segments: what is left when the ring has forgotten them. At least one stays.
@@ -202,27 +204,6 @@ impl Recording {
         serde_json::from_slice(&segment.checkpoint)
             .map_err(|error| ReadError::Senseless(format!("the state at {}: {error}", segment.at)))
     }
-}
-
-/// One frame and what follows it. `Err(None)`: there is not enough for one.
-#[allow(clippy::type_complexity, reason = "three parts of one slice")]
-fn frame(bytes: &[u8], at: usize) -> Result<(u8, &[u8], &[u8]), Option<ReadError>> {
-    let (kind, rest) = bytes.split_first().ok_or(None)?;
-    let (length, rest) = rest.split_first_chunk::<8>().ok_or(None)?;
-    let length = u64::from_le_bytes(*length);
-    let length = usize::try_from(length).map_err(|_| None)?;
-    let (payload, rest) = rest.split_at_checked(length).ok_or(None)?;
-    let (sum, rest) = rest.split_first_chunk::<8>().ok_or(None)?;
-    let whole = bytes.get(..9 + length).unwrap_or_default();
-    if checksum(whole) != u64::from_le_bytes(*sum) {
-        return Err(Some(ReadError::Damaged { at }));
-    }
-    Ok((*kind, payload, rest))
-}
-
-fn configuration(payload: &[u8]) -> Option<(u64, &[u8])> {
-    let mut reader = Reader(payload);
-    Some((reader.number()?, reader.text()?))
 }
 
 fn segment(payload: &[u8]) -> Option<Segment> {

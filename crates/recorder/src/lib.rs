@@ -36,7 +36,8 @@
 //! program that has it registered, and may differ.
 //!
 //! Read in this order: [`recorded`] (what the monitor turns), [`ring`](mod@ring), [`records`] and `bytes` (how it is
-//! written), `redact`, [`mod@file`], [`rerun`].
+//! written), `redact`, [`mod@file`], [`spool`] and
+//! [`segments`] (the same in a folder, while it happens), [`rerun`].
 #![forbid(unsafe_code)]
 
 pub mod recorded;
@@ -47,9 +48,14 @@ pub mod records;
 
 pub mod file;
 
+pub mod spool;
+
+pub mod segments;
+
 pub mod rerun;
 
 mod bytes;
+mod frames;
 mod redact;
 
 pub use file::{Header, ReadError, Recording};
@@ -57,3 +63,4 @@ pub use recorded::{RecordedCore, Standing};
 pub use records::{Asked, Record};
 pub use rerun::{Difference, ReplayError, Rerun};
 pub use ring::Limits;
+pub use spool::{Author, Piece, Place};

@@ -11,6 +11,7 @@ use crate::file;
 use crate::records::Asked;
 use crate::redact::Redactor;
 use crate::ring::{Limits, Ring, Start, TooLarge};
+use crate::spool::{Author, Piece, Spool};
 
 /// The core, and what is kept of it.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct RecordedCore {
     core: Core,
     limits: Option<Limits>,
     ring: Option<Ring>,
+    spool: Option<Spool>,
     redactor: Redactor,
     /// The configuration in force, and its number.
     clusters: Vec<Arc<Cluster>>,
@@ -62,6 +64,7 @@ impl RecordedCore {
             core,
             limits: None,
             ring: None,
+            spool: None,
             redactor: Redactor::default(),
             clusters: Vec::new(),
             number: 0,
@@ -77,8 +80,41 @@ impl RecordedCore {
         if self.limits == limits {
             return;
         }
-        (self.limits, self.ring, self.is_too_large) = (limits, None, false);
+        (self.limits, self.is_too_large) = (limits, false);
+        self.give_up();
         self.begin();
+    }
+
+    /// What is kept is also told in pieces from here on, as this author's; `None`: it is not. The ring begins anew.
+    pub fn spool(&mut self, author: Option<Author>) {
+        self.spool = author.map(Spool::new);
+        self.give_up();
+        self.begin();
+    }
+
+    /// Whether [`Self::pieces`] has any.
+    pub fn has_pieces(&self) -> bool {
+        self.spool.as_ref().is_some_and(Spool::is_waiting)
+    }
+
+    /// The pieces that were cut since it was last asked. To be asked whenever there was nothing left to be done: they wait
+    /// in memory. `now` and the milliseconds since 1970 are of the same moment.
+    pub fn pieces(&mut self, now: Timestamp, unix_ms: u64) -> Vec<Piece> {
+        self.spool.as_mut().map(|spool| spool.take(now, unix_ms)).unwrap_or_default()
+    }
+
+    /// A piece found no place: no more of them come until a segment begins.
+    pub fn piece_lost(&mut self) {
+        self.spool.iter_mut().for_each(Spool::abandon);
+    }
+
+    /// Cuts a piece of what was not told yet, before the end. While outputs wait there is none.
+    pub fn cut(&mut self) {
+        if self.progress == Progress::Drained
+            && let (Some(spool), Some(ring)) = (&mut self.spool, &mut self.ring)
+        {
+            spool.cut(self.at, ring);
+        }
     }
 
     /// Reads of the core that change nothing.
@@ -119,6 +155,7 @@ impl RecordedCore {
         };
         if let (Output::Event(event), Some(ring)) = (&output, &mut self.ring) {
             ring.open.event(event);
+            self.spool.iter_mut().for_each(Spool::told);
         }
         Some(output)
     }
@@ -174,7 +211,7 @@ impl RecordedCore {
             ring.forget();
             // A storm between two turns, or a configuration that is too large: it begins anew, where it can.
             if ring.is_full() {
-                self.ring = None;
+                self.give_up();
             }
         }
     }
@@ -185,6 +222,7 @@ impl RecordedCore {
         self.is_too_large = false;
         let json = self.ring.is_some().then(|| self.shown());
         if let (Some(ring), Some(json)) = (&mut self.ring, json) {
+            self.spool.iter_mut().for_each(|spool| spool.configuration(self.number, &json));
             ring.configuration(self.number, json);
         }
     }
@@ -212,6 +250,8 @@ impl RecordedCore {
                 }
                 if ring.is_due(self.at) {
                     self.turn();
+                } else {
+                    self.spool.iter_mut().for_each(|spool| spool.rest(self.at, ring));
                 }
             }
             None => self.begin(),
@@ -223,17 +263,34 @@ impl RecordedCore {
         let Some(limits) = self.limits.filter(|_| self.ring.is_none() && !self.is_too_large) else { return };
         let Some(start) = self.start() else { return };
         match Ring::new(limits, start, self.shown()) {
-            Ok(ring) => self.ring = Some(ring),
+            Ok(ring) => {
+                let (start, configuration) = ring.begun();
+                self.spool.iter_mut().for_each(|spool| spool.begin(start, configuration));
+                self.ring = Some(ring);
+            }
             Err(TooLarge) => self.is_too_large = true,
         }
     }
 
     fn turn(&mut self) {
         let Some(start) = self.start() else { return };
-        let turned = self.ring.as_mut().map(|ring| ring.turn(start));
-        if turned == Some(Err(TooLarge)) {
-            (self.ring, self.is_too_large) = (None, true);
+        let Some(ring) = &mut self.ring else { return };
+        self.spool.iter_mut().for_each(|spool| spool.end(self.at, ring));
+        match ring.turn(start) {
+            Ok(()) => {
+                let (start, configuration) = ring.begun();
+                self.spool.iter_mut().for_each(|spool| spool.begin(start, configuration));
+            }
+            Err(TooLarge) => {
+                self.give_up();
+                self.is_too_large = true;
+            }
         }
+    }
+
+    fn give_up(&mut self) {
+        self.ring = None;
+        self.spool.iter_mut().for_each(Spool::abandon);
     }
 
     /// The state between two inputs; `None` while outputs wait.

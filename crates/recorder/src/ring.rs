@@ -132,6 +132,12 @@ impl Ring {
         self.closed.front().map_or(self.start.at, |segment| segment.start.at)
     }
 
+    /// What the open segment began with, and the configuration that was in force then.
+    pub(crate) fn begun(&self) -> (&Start, &[u8]) {
+        let json = self.configurations.iter().find(|(number, _)| *number == self.start.configuration);
+        (&self.start, json.map(|(_, json)| json.as_ref()).unwrap_or_default())
+    }
+
     pub(crate) fn configurations(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.configurations.iter().map(|(number, json)| (*number, json.as_ref()))
     }

@@ -11,4 +11,5 @@ mod files;
 mod limits;
 mod replays;
 mod secrets;
+mod spools;
 mod tape;
