@@ -87,7 +87,7 @@ fn a_policy_that_would_have_ejected_is_told_what_it_would_have_spared() {
     assert!((25.0..=45.0).contains(&b.other.out.as_secs_f64()), "{b:?}");
     assert!(b.spared > 2000 && b.spared < 3000, "{b:?}");
     assert_eq!(b.unseen, Duration::ZERO);
-    let shown = text::answers(&[answer]);
+    let shown = text::answers(&[answer]) + text::NOTE;
     assert!(shown.contains("nginx:3/10s") && shown.contains("The traffic is the recorded one"), "{shown}");
 }
 

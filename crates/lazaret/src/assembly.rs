@@ -12,6 +12,7 @@
 
 mod process;
 mod reload;
+mod spooling;
 mod supervisor;
 mod upgrade;
 

@@ -37,18 +37,20 @@ pub struct Config {
     pub recorder: Option<Recorder>,
 }
 
-/// Limits of the flight recorder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The flight recorder: its limits, and where it writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorder {
     /// So long back, as far as `size` allows: a minute to a day.
     pub keep: Duration,
-    /// Bytes of memory at most: 1 MiB to 1 GiB.
+    /// Bytes of memory at most, and of `folder`: 1 MiB to 1 GiB.
     pub size: u64,
+    /// Where it stands as well, so that it outlives the process; `None`: in memory alone.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for Recorder {
     fn default() -> Self {
-        Self { keep: Duration::from_secs(1800), size: 16 << 20 }
+        Self { keep: Duration::from_secs(1800), size: 16 << 20, folder: None }
     }
 }
 

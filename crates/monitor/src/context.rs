@@ -9,6 +9,7 @@ use upstream::Connector;
 
 use crate::names::Names;
 use crate::probe::{ProbeBuilder, ProbeSender};
+use crate::spool::Spool;
 
 /// What a monitor works with.
 pub struct Context<I, R> {
@@ -24,6 +25,8 @@ pub struct Context<I, R> {
     pub seed: u64,
     /// The names of the first configuration's destinations, as far as they were answered.
     pub names: Names,
+    /// Where the flight recorder writes, as the configuration says; nowhere: it keeps memory alone.
+    pub spool: Option<Spool>,
     /// What was written by others.
     pub extensions: Extensions,
 }

@@ -14,6 +14,8 @@ use recorder::Standing;
 use tokio::sync::{mpsc, oneshot};
 use upstream::tls::TlsError;
 
+use crate::spool::Spool;
+
 /// The way to a running monitor.
 #[derive(Clone)]
 pub struct Handle {
@@ -87,6 +89,11 @@ impl Handle {
         self.ask(|reply| Command::Record { instance, saved_at_unix_ms, reply }).await
     }
 
+    /// The flight recorder writes there from here on, or nowhere, and begins anew.
+    pub async fn spool_to(&self, spool: Option<Spool>) -> Result<(), Gone> {
+        self.ask(|reply| Command::SpoolTo { spool, reply }).await
+    }
+
     /// Ends the monitor; probes in flight are given up.
     pub async fn shutdown(&self) -> Result<(), Gone> {
         self.ask(Command::Shutdown).await
@@ -114,6 +121,7 @@ pub(crate) enum Command {
     Suspend(oneshot::Sender<SavedHealth>),
     Resume(oneshot::Sender<()>),
     Record { instance: String, saved_at_unix_ms: u64, reply: oneshot::Sender<Result<Vec<u8>, Standing>> },
+    SpoolTo { spool: Option<Spool>, reply: oneshot::Sender<()> },
     Shutdown(oneshot::Sender<()>),
 }
 

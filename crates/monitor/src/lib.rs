@@ -14,7 +14,8 @@
 //!
 //! Read in this order: [`handle`] (what others ask of it), [`context`] (what it is made of), [`monitor`] (the loop), then
 //! what it does: [`prepare`](mod@prepare) (TLS towards destinations), [`names`] (names to addresses), `quiet`, and
-//! [`probe`]. What lies between the board and the core is the crate `bridge`.
+//! [`probe`], and
+//! [`spool`] (the flight recorder's folder). What lies between the board and the core is the crate `bridge`.
 #![forbid(unsafe_code)]
 
 pub mod handle;
@@ -31,9 +32,12 @@ mod summary;
 
 pub mod probe;
 
+pub mod spool;
+
 pub use context::{Context, Extensions};
 pub use handle::{ConfigureError, Gone, Handle};
 pub use monitor::Monitor;
 pub use names::Names;
 pub use prepare::prepare;
 pub use probe::{ProbeBuilder, ProbeEnd, ProbeMessage, ProbeSender};
+pub use spool::Spool;

@@ -33,6 +33,7 @@ use crate::names::Names;
 use crate::prepare::prepare;
 use crate::probe::{Ended, Probes};
 use crate::quiet::QuietSlots;
+use crate::spool::Spool;
 use crate::summary;
 use takeover::Parked;
 
@@ -72,6 +73,8 @@ pub struct Monitor<I, R> {
     forget_at: Timestamp,
     /// How the recording stood when it was last looked at.
     recording: recorder::Standing,
+    /// Where it is written to as well.
+    spool: Option<Spool>,
 }
 
 /// Whether probes are sent.
@@ -92,11 +95,12 @@ enum Turn {
 impl<I: Io, R: Resolve> Monitor<I, R> {
     /// Takes the first configuration over and makes the board with its snapshot. No probe runs before [`Self::run`].
     pub fn new(context: Context<I, R>, config: Arc<Config>) -> Result<Self, ConfigureError> {
-        let Context { connector, journal, metrics, workers, seed, mut names, extensions } = context;
+        let Context { connector, journal, metrics, workers, seed, mut names, spool, extensions } = context;
         let (io, tls) = (connector.io().clone(), connector.tls().clone());
         prepare(&tls, &config)?;
         let now = io.now();
         let mut core = RecordedCore::new(Core::with_registry(seed, extensions.health.clone()));
+        core.spool(spool.as_ref().map(|spool| spool.author().clone()));
         core.limit(recording::limits(&config));
         names.configured(now, &config, None);
         let _ = names.take_change();
@@ -145,6 +149,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             calm_at: now,
             forget_at: now + FORGET_EVERY,
             recording: recorder::Standing::Off,
+            spool,
         })
     }
 
@@ -264,7 +269,14 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             Some(Command::Record { instance, saved_at_unix_ms, reply }) => {
                 let _ = reply.send(self.record(now, instance, saved_at_unix_ms));
             }
+            Some(Command::SpoolTo { spool, reply }) => {
+                self.core.spool(spool.as_ref().map(|spool| spool.author().clone()));
+                self.spool = spool;
+                let _ = reply.send(());
+            }
             Some(Command::Shutdown(reply)) => {
+                self.core.cut();
+                self.spool_pieces();
                 let _ = reply.send(());
                 return Turn::Over;
             }
@@ -342,6 +354,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             let health = Arc::clone(&self.board.load().health);
             events.into_iter().for_each(|event| self.journal.append(event, &health));
         }
+        self.spool_pieces();
     }
 
     fn publish(&mut self) {

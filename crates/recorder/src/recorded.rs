@@ -20,6 +20,8 @@ pub struct RecordedCore {
     limits: Option<Limits>,
     ring: Option<Ring>,
     spool: Option<Spool>,
+    /// Told by spools before this one: numbers are not given twice.
+    segments: u64,
     redactor: Redactor,
     /// The configuration in force, and its number.
     clusters: Vec<Arc<Cluster>>,
@@ -65,6 +67,7 @@ impl RecordedCore {
             limits: None,
             ring: None,
             spool: None,
+            segments: 0,
             redactor: Redactor::default(),
             clusters: Vec::new(),
             number: 0,
@@ -87,7 +90,9 @@ impl RecordedCore {
 
     /// What is kept is also told in pieces from here on, as this author's; `None`: it is not. The ring begins anew.
     pub fn spool(&mut self, author: Option<Author>) {
-        self.spool = author.map(Spool::new);
+        let before = self.spool.take().map_or(self.segments, |spool| spool.segments());
+        self.segments = before;
+        self.spool = author.map(|author| Spool::new(author, before));
         self.give_up();
         self.begin();
     }

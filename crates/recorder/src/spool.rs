@@ -104,8 +104,13 @@ enum Waiting {
 }
 
 impl Spool {
-    pub(crate) fn new(author: Author) -> Self {
-        Self { author, segments: 0, open: None, pieces: Vec::new() }
+    /// Segments are numbered after `segments`.
+    pub(crate) fn new(author: Author, segments: u64) -> Self {
+        Self { author, segments, open: None, pieces: Vec::new() }
+    }
+
+    pub(crate) fn segments(&self) -> u64 {
+        self.segments
     }
 
     /// A segment begins, in a ring that is new or that has turned.

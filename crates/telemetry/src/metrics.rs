@@ -40,6 +40,8 @@ pub struct Metrics {
     journal_lost: AtomicU64,
     recorder_bytes: AtomicU64,
     recorder_millis: AtomicU64,
+    recorder_folder: AtomicU64,
+    recorder_lost: [AtomicU64; 2],
     certificates: CertificateCounts,
 }
 
@@ -57,6 +59,15 @@ struct HealthCounts {
     /// By result; `None` is a passed probe.
     probes: BTreeMap<Option<FailureKind>, u64>,
     transitions: BTreeMap<(CheckKind, Health), u64>,
+}
+
+/// Why a piece of the recording is not in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecorderLoss {
+    /// Too much waited for the disk.
+    Queue,
+    /// It could not be written, or the beginning of its segment could not.
+    Disk,
 }
 
 /// Whether something in use is older than its file.
@@ -125,6 +136,26 @@ impl Metrics {
         self.recorder_bytes.store(bytes as u64, Ordering::Relaxed);
         let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         self.recorder_millis.store(millis, Ordering::Relaxed);
+    }
+
+    /// So many bytes stand in the flight recorder's folder.
+    pub fn recorder_folder(&self, bytes: u64) {
+        self.recorder_folder.store(bytes, Ordering::Relaxed);
+    }
+
+    /// A piece of the recording did not get there.
+    pub fn recorder_lost(&self, why: RecorderLoss) {
+        let [queue, disk] = &self.recorder_lost;
+        let count = match why {
+            RecorderLoss::Queue => queue,
+            RecorderLoss::Disk => disk,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Pieces of the recording that did not get into its folder, whatever the reason.
+    pub fn recorder_losses(&self) -> u64 {
+        self.recorder_lost.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     /// A reader of events had fallen behind.

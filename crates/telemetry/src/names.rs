@@ -110,6 +110,11 @@ pub const JOURNAL_LOST: Name =
 pub const RECORDER_BYTES: Name = name("lazaret_recorder_bytes", "Memory that the flight recorder's ring holds");
 /// Gauge.
 pub const RECORDER_SPAN: Name = name("lazaret_recorder_span_seconds", "How far back the flight recorder's ring goes");
+/// Gauge, bytes.
+pub const RECORDER_FOLDER: Name = name("lazaret_recorder_folder_bytes", "Bytes of all segments in recorder.folder");
+/// Counter. Labels: reason (`queue`, `disk`).
+pub const RECORDER_LOST: Name =
+    name("lazaret_recorder_lost", "Pieces of the recording that did not get into recorder.folder");
 /// Counter. Labels: log.
 pub const LOG_LINES_DROPPED: Name =
     name("lazaret_log_lines_dropped", "Log lines dropped because the file could not be written fast enough");
@@ -167,6 +172,8 @@ pub const ALL: &[Name] = &[
     JOURNAL_LOST,
     RECORDER_BYTES,
     RECORDER_SPAN,
+    RECORDER_FOLDER,
+    RECORDER_LOST,
     LOG_LINES_DROPPED,
     LOG_REOPEN_FAILURES,
     LOG_WRITE_FAILURES,

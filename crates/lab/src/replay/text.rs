@@ -11,7 +11,7 @@ use super::question::{Answer, Row, Side};
 
 /// What the recording holds, what the core told, and whether it is what was told then.
 pub fn rerun(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> String) -> String {
-    let mut text = head(recording, rerun, wall);
+    let mut text = head(recording, rerun.ends_at, wall);
     for event in &rerun.events {
         let _ = writeln!(text, "{}  {}", wall(event.at), event_words(event));
     }
@@ -28,7 +28,7 @@ pub fn rerun(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> S
 }
 
 /// The same as one JSON document.
-pub fn json(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> String) -> String {
+pub fn json(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> String) -> Value {
     let difference = rerun.difference.as_ref().map(|difference| match difference {
         Difference::Event { at, recorded, replayed } => {
             json!({"at": wall(*at), "of": "event", "recorded": recorded, "replayed": replayed})
@@ -37,18 +37,17 @@ pub fn json(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> St
             json!({"at": wall(*at), "of": "state", "recorded": recorded, "replayed": replayed})
         }
     });
-    let document = json!({
+    json!({
         "recording": recording_json(recording, wall),
         "ends": wall(rerun.ends_at),
         "inputs": rerun.inputs,
         "identical": rerun.difference.is_none(),
         "difference": difference,
         "events": rerun.events,
-    });
-    pretty(&document)
+    })
 }
 
-/// What policies would have done, as a table for each.
+/// What policies would have done, as a table for each; [`NOTE`] belongs below.
 pub fn answers(answers: &[Answer]) -> String {
     let mut text = String::new();
     for answer in answers {
@@ -77,11 +76,11 @@ pub fn answers(answers: &[Answer]) -> String {
         }
         text.push('\n');
     }
-    text + NOTE
+    text
 }
 
 /// The same as one JSON document.
-pub fn answers_json(recording: &Recording, answers: &[Answer], wall: &dyn Fn(Timestamp) -> String) -> String {
+pub fn answers_json(recording: &Recording, answers: &[Answer], wall: &dyn Fn(Timestamp) -> String) -> Value {
     let side = |side: Side| json!({"ejections": side.ejections, "out_ms": millis(side.out)});
     let row = |(key, row): &(model::id::DestinationKey, Row)| {
         json!({
@@ -95,11 +94,11 @@ pub fn answers_json(recording: &Recording, answers: &[Answer], wall: &dyn Fn(Tim
         })
     };
     let answer = |answer: &Answer| json!({"policy": answer.policy, "destinations": answer.rows.iter().map(row).collect::<Vec<_>>()});
-    pretty(&json!({
+    json!({
         "recording": recording_json(recording, wall),
         "note": NOTE.trim_end(),
         "policies": answers.iter().map(answer).collect::<Vec<_>>(),
-    }))
+    })
 }
 
 fn millis(span: std::time::Duration) -> u64 {
@@ -107,13 +106,13 @@ fn millis(span: std::time::Duration) -> u64 {
 }
 
 /// What such an answer is not.
-const NOTE: &str = "\
+pub const NOTE: &str = "\
 The traffic is the recorded one: a real process would have sent what is spared and moved to the other destinations, which
 would have felt it. spared: failed attempts while it would have been out; moved: good ones. unseen: it was out and would
 have been in; how it would have served then nobody knows. At the recording's beginning the other policy has seen nothing.
 ";
 
-pub(super) fn recording_json(recording: &Recording, wall: &dyn Fn(Timestamp) -> String) -> Value {
+fn recording_json(recording: &Recording, wall: &dyn Fn(Timestamp) -> String) -> Value {
     let header = &recording.header;
     json!({
         "version": header.version,
@@ -125,14 +124,16 @@ pub(super) fn recording_json(recording: &Recording, wall: &dyn Fn(Timestamp) -> 
     })
 }
 
-pub(super) fn pretty(document: &Value) -> String {
+/// A document as it is printed.
+pub fn pretty(document: &Value) -> String {
     // Text keys and finite numbers alone, so that it always prints.
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }
 
-fn head(recording: &Recording, rerun: &Rerun, wall: &dyn Fn(Timestamp) -> String) -> String {
+/// Who recorded, when and for how long, in one line.
+pub fn head(recording: &Recording, ends_at: Timestamp, wall: &dyn Fn(Timestamp) -> String) -> String {
     let header = &recording.header;
-    let span = rerun.ends_at.since(recording.begins_at());
+    let span = ends_at.since(recording.begins_at());
     format!(
         "lazaret {}, instance {}, configuration {}: {} s from {}, saved {}\n",
         header.version,

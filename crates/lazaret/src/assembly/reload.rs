@@ -16,7 +16,9 @@ use model::config::{AccessLog, Config, ControlSocket};
 use proxy::{ServerTls, Workers};
 use source::file::File;
 
+use super::spooling::Spooling;
 use crate::builder::Lazaret;
+use crate::error::Error;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
 use crate::running::{Addresses, ReloadError};
@@ -30,12 +32,24 @@ pub(super) struct Reloads {
     /// Where the listeners accept.
     addresses: Addresses,
     server_tls: ServerTls,
+    spooling: Spooling,
 }
 
 impl Reloads {
-    pub(super) fn new(lazaret: Lazaret, config: Arc<Config>, addresses: Addresses, server_tls: ServerTls) -> Self {
+    pub(super) fn new(
+        lazaret: Lazaret,
+        config: Arc<Config>,
+        addresses: Addresses,
+        server_tls: ServerTls,
+        spooling: Spooling,
+    ) -> Self {
         let fixed = Fixed::of(&config);
-        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, fixed, addresses, server_tls }
+        Self { file: lazaret.file, pipeline: lazaret.pipeline, config, fixed, addresses, server_tls, spooling }
+    }
+
+    /// Where the flight recorder writes.
+    pub(super) fn spooling(&self) -> &Spooling {
+        &self.spooling
     }
 
     /// The configuration in force.
@@ -85,17 +99,17 @@ impl Reloads {
         workers: &mut Workers<Real>,
     ) -> Result<String, ReloadError> {
         let tls = self.server_tls.clone();
-        let (loaded, secured) = match tokio::task::spawn_blocking(move || {
-            let secured = listener_tls::prepare(&tls, &loaded);
-            (loaded, secured)
+        // One that stays goes on as it is.
+        let spooling = (loaded.config.recorder != self.config.recorder).then(|| self.spooling.clone());
+        let (loaded, secured, spooling) = match tokio::task::spawn_blocking(move || {
+            let secured = listener_tls::prepare(&tls, &loaded).map_err(Error::Config);
+            let spooling = spooling.map(|spooling| spooling.open(loaded.config.recorder.as_ref())).transpose();
+            (loaded, secured.and_then(|secured| Ok((secured, spooling?))))
         })
         .await
         {
-            Ok((loaded, Ok(secured))) => (loaded, secured),
-            Ok((_, Err(report))) => {
-                let text = render(&report.source, &report.diagnostics, Style::Plain);
-                return Err(refuse(monitor, text).await);
-            }
+            Ok((loaded, Ok((secured, spooling)))) => (loaded, secured, spooling),
+            Ok((_, Err(error))) => return Err(refuse(monitor, error.to_string()).await),
             Err(error) => return Err(refuse(monitor, error.to_string()).await),
         };
         let config = Arc::new(loaded.config);
@@ -110,6 +124,11 @@ impl Reloads {
         // Before the listeners, which look it up.
         listener_tls::commit(&self.server_tls, secured);
         workers.take_over(listeners);
+        if let Some(spooling) = spooling {
+            // Only a monitor that has ended cannot; then there is nothing to write.
+            let _ = monitor.spool_to(spooling.spool()).await;
+            self.spooling = spooling;
+        }
         self.addresses.set(workers.addresses());
         let waiting = self.fixed.unlike(&config);
         self.config = config;

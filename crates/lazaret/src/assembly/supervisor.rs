@@ -28,6 +28,7 @@ use upstream::{Connector, NameServers, SystemResolver, Tls};
 
 use super::process::ThisProcess;
 use super::reload::Reloads;
+use super::spooling::Spooling;
 use super::upgrade::Wish;
 use super::{shared, workers};
 use crate::builder::Lazaret;
@@ -119,6 +120,7 @@ impl Supervisor {
         let journal = Journal::new(Arc::clone(&metrics));
         let instance = control::Instance::random();
         let seed = fastrand::u64(..);
+        let spooling = Spooling::new(&instance, Arc::clone(&metrics)).open(config.recorder.as_ref())?;
         let (resolver, tls) = (SystemResolver::new(), Tls::new());
         // Bound before anything is waited for: connections that come meanwhile wait in the sockets' queues.
         let failed = |error| Error::start("traffic", other(error));
@@ -133,6 +135,7 @@ impl Supervisor {
             workers: workers(&config),
             seed,
             names,
+            spool: spooling.spool(),
             extensions: lazaret.extensions.clone(),
         };
         let mut monitor = Monitor::new(context, Arc::clone(&config))?;
@@ -200,7 +203,7 @@ impl Supervisor {
             tracing::info!(target: "lazaret", listener = id.as_str(), %address, "listening");
         }
         tracing::info!(target: "lazaret", %control_address, "control API");
-        let reloads = Reloads::new(lazaret, config, addresses, server_tls);
+        let reloads = Reloads::new(lazaret, config, addresses, server_tls, spooling);
         let mut supervisor = Self {
             io,
             monitor: handle,
@@ -346,12 +349,15 @@ impl Supervisor {
         if let Some(file) = &self.access_log {
             file.flush(FLUSH);
         }
+        if let Some(spool) = self.reloads.spooling().spool() {
+            spool.flush(FLUSH);
+        }
     }
 }
 
 /// Changing calls that wait.
 const COMMANDS: usize = 16;
-/// The access log's last lines are waited for so long.
+/// The access log's last lines, and the recorder's last piece, are waited for so long each.
 const FLUSH: Duration = Duration::from_secs(2);
 
 async fn serve(api: Arc<control::Context>, listeners: control::Listeners, stopped: oneshot::Receiver<()>) {

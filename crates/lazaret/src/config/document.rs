@@ -1,5 +1,6 @@
 //! The whole of it: what the builder collects and hands to the file's reader.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -125,31 +126,37 @@ pub struct DnsConfig {
 }
 
 /// `recorder`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecorderConfig {
     /// Nothing of what the health core is told is kept.
     Off,
-    /// The last minutes are kept, in memory.
+    /// The last minutes are kept, in memory and, where one is named, in a folder.
     On {
         /// So long back; 30 minutes unless set.
         keep: Option<Duration>,
         /// Bytes at most; 16 MiB unless set.
         size: Option<u64>,
+        /// A folder that outlives the process; memory alone unless set.
+        folder: Option<PathBuf>,
     },
 }
 
 impl Serialize for RecorderConfig {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct On {
+        struct On<'a> {
             #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
             keep: Option<Duration>,
             #[serde(skip_serializing_if = "Option::is_none")]
             size: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            folder: Option<&'a Path>,
         }
-        match *self {
+        match self {
             Self::Off => out.serialize_str("off"),
-            Self::On { keep, size } => On { keep, size }.serialize(out),
+            Self::On { keep, size, folder } => {
+                On { keep: *keep, size: *size, folder: folder.as_deref() }.serialize(out)
+            }
         }
     }
 }

@@ -30,7 +30,11 @@ pub fn full() -> Builder {
             ..ErrorPageConfig::html("503", "soon")
         })
         .dns(DnsConfig { servers: vec!["10.0.0.53".to_owned()], min_ttl: Some(second), max_ttl: Some(5 * second) })
-        .recorder(RecorderConfig::On { keep: Some(600 * second), size: Some(4 << 20) })
+        .recorder(RecorderConfig::On {
+            keep: Some(600 * second),
+            size: Some(4 << 20),
+            folder: Some("/var/lib/lazaret/recorder".into()),
+        })
         .drain(DrainConfig { lead: Some(second), grace: Some(5 * second), upgrade_grace: Some(60 * second) })
         .transport_failure_rate(TransportFailureRateOptions {
             detection_window_size: Some(30 * second),

@@ -53,6 +53,7 @@ async fn probes_over_tls_count_by_authority_and_name() {
         workers: 1,
         seed: 7,
         names: Names::off(),
+        spool: None,
         extensions: Extensions::default(),
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();

@@ -80,6 +80,7 @@ fn made(io: Sim, config: Config, extensions: Extensions, names: Names) -> (Monit
         workers: 1,
         seed: 7,
         names,
+        spool: None,
         extensions,
     };
     let monitor = Monitor::new(context, Arc::new(config)).unwrap();

@@ -221,6 +221,11 @@ fn process(metrics: &Metrics, view: &ScrapeView<'_>, page: &mut Page) {
     let recorded = |of: &std::sync::atomic::AtomicU64| of.load(Ordering::Relaxed) as f64;
     page.add(names::RECORDER_BYTES, Kind::Gauge, vec![], recorded(&metrics.recorder_bytes));
     page.add(names::RECORDER_SPAN, Kind::Gauge, vec![], recorded(&metrics.recorder_millis) / 1e3);
+    page.add(names::RECORDER_FOLDER, Kind::Gauge, vec![], recorded(&metrics.recorder_folder));
+    for (reason, lost) in ["queue", "disk"].into_iter().zip(&metrics.recorder_lost) {
+        let labels = vec![("reason", reason.to_owned())];
+        count(page, names::RECORDER_LOST, labels, lost.load(Ordering::Relaxed));
+    }
     for (log, file) in lock(&metrics.logs).iter() {
         let labels = || vec![("log", (*log).to_owned())];
         let counts = file.counts();

@@ -145,6 +145,8 @@ fn events_are_counted() {
     metrics.event(&EventKind::Config { applied: false, summary: String::new() });
     metrics.journal_lost();
     metrics.recorder(4096, Duration::from_millis(2500));
+    metrics.recorder_folder(8192);
+    metrics.recorder_lost(RecorderLoss::Disk);
     let text = scrape(&metrics, &view(&["a"]));
     has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="passed"} 1"#);
     has(&text, r#"lazaret_probes_total{cluster="api",destination="a",result="refused"} 1"#);
@@ -154,6 +156,9 @@ fn events_are_counted() {
     has(&text, "lazaret_journal_lost_total 1");
     has(&text, "lazaret_recorder_bytes 4096");
     has(&text, "lazaret_recorder_span_seconds 2.5");
+    has(&text, "lazaret_recorder_folder_bytes 8192");
+    has(&text, r#"lazaret_recorder_lost_total{reason="disk"} 1"#);
+    has(&text, r#"lazaret_recorder_lost_total{reason="queue"} 0"#);
 }
 
 #[test]

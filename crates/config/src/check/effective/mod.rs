@@ -83,6 +83,9 @@ fn root(w: &mut Writer<'_>, config: &Config) {
         Some(recorder) => w.block("recorder", |w| {
             w.value("keep", timespan::format(recorder.keep));
             w.value("size", bytes(recorder.size));
+            if let Some(folder) = &recorder.folder {
+                w.value("folder", quoted(&folder.display().to_string()));
+            }
         }),
     }
     match &config.answers.request_id {

@@ -1,4 +1,4 @@
-//! `recorder`: how much of what the health core is told is kept.
+//! `recorder`: how much of what the health core is told is kept, and where.
 
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Recorder> {
             field.refuse(r, "`size` is out of range", "expected 1MiB to 1GiB");
         }
     }
+    recorder.folder = s.take(r, "folder").and_then(|field| field.file(r));
     s.finish(r);
     Some(recorder)
 }

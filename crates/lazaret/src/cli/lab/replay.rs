@@ -1,5 +1,7 @@
 //! `lazaret lab replay`: a recording of a real process, run again.
 
+mod read;
+
 use std::path::PathBuf;
 
 use ::lab::policy::{Policy, split};
@@ -12,13 +14,17 @@ use recorder::{Recording, ReplayError};
 use super::Refused;
 use crate::cli::client::FormatWord;
 use crate::cli::say;
+use read::{Read, Shape, read};
 
 /// What `replay` is told.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// A file of `lazaret record save`.
+    /// A file of `lazaret record save`, or a folder that `recorder.folder` names: also while it is written to.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Only what the process of this name recorded: a folder holds the recordings of several.
+    #[arg(long, value_name = "NAME")]
+    instance: Option<String>,
     /// What these would have done with the same inputs, in place of running it again: names, passive:NAME, native:BLOCK; with
     /// commas between.
     #[arg(long, value_name = "NAMES")]
@@ -38,28 +44,58 @@ pub(super) enum Outcome {
 
 /// Runs it; exit code 3 for a file that is refused.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Refused> {
-    let shown = arguments.file.display();
-    let refused = |why: &dyn std::fmt::Display| Refused::File(format!("{shown}: {why}"));
-    let bytes = files::read_given(&arguments.file, FILE_BYTES).map_err(|error| refused(&error))?;
-    let recording = Recording::read(&bytes).map_err(|error| refused(&error))?;
-    let unix_ms = i64::try_from(recording.header.saved_at_unix_ms).unwrap_or_default();
-    let wall = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or_default();
-    let clock = Clock { now: recording.header.saved_at, wall };
-    let wall = |at| clock.text(at);
-    if let Some(names) = &arguments.policies {
-        let answers = answers(&recording, names)?;
-        say(&match arguments.format {
-            FormatWord::Text => text::answers(&answers),
-            FormatWord::Json => text::answers_json(&recording, &answers, &wall),
-        });
-        return Ok(Outcome::Same);
+    let read = read(&arguments.file, arguments.instance.as_deref())?;
+    match &arguments.policies {
+        None => rerun(arguments, &read),
+        Some(names) => ask(arguments, &read, names),
     }
-    let rerun = recording.rerun(Registry::default()).map_err(|error: ReplayError| refused(&error))?;
+}
+
+/// The same once more: what came then has to come now.
+fn rerun(arguments: &Arguments, read: &Read) -> Result<Outcome, Refused> {
+    let (mut texts, mut documents, mut outcome) = (Vec::new(), Vec::new(), Outcome::Same);
+    for recording in &read.recordings {
+        let refused = |error: ReplayError| Refused::File(format!("{}: {error}", arguments.file.display()));
+        let rerun = recording.rerun(Registry::default()).map_err(refused)?;
+        let clock = clock(recording);
+        let wall = |at| clock.text(at);
+        if rerun.difference.is_some() {
+            outcome = Outcome::Different;
+        }
+        match arguments.format {
+            FormatWord::Text => texts.push(text::rerun(recording, &rerun, &wall)),
+            FormatWord::Json => documents.push(text::json(recording, &rerun, &wall)),
+        }
+    }
     say(&match arguments.format {
-        FormatWord::Text => text::rerun(&recording, &rerun, &wall),
-        FormatWord::Json => text::json(&recording, &rerun, &wall),
+        FormatWord::Text => texts.join("\n"),
+        FormatWord::Json => read.document(documents),
     });
-    Ok(if rerun.difference.is_none() { Outcome::Same } else { Outcome::Different })
+    Ok(outcome)
+}
+
+/// What others would have made of it.
+fn ask(arguments: &Arguments, read: &Read, names: &str) -> Result<Outcome, Refused> {
+    let (mut shown, mut documents) = (String::new(), Vec::new());
+    for recording in &read.recordings {
+        let answers = answers(recording, names)?;
+        let clock = clock(recording);
+        let wall = |at| clock.text(at);
+        match arguments.format {
+            FormatWord::Text => {
+                if read.shape == Shape::Many {
+                    shown += &text::head(recording, recording.header.saved_at, &wall);
+                }
+                shown += &text::answers(&answers);
+            }
+            FormatWord::Json => documents.push(text::answers_json(recording, &answers, &wall)),
+        }
+    }
+    say(&match arguments.format {
+        FormatWord::Text => shown + text::NOTE,
+        FormatWord::Json => read.document(documents),
+    });
+    Ok(Outcome::Same)
 }
 
 fn answers(recording: &Recording, names: &str) -> Result<Vec<Answer>, Refused> {
@@ -73,5 +109,8 @@ fn answers(recording: &Recording, names: &str) -> Result<Vec<Answer>, Refused> {
     split(names).into_iter().map(ask).collect()
 }
 
-/// The largest ring is 1 GiB.
-const FILE_BYTES: usize = 2 << 30;
+/// Times of a recording as those of the wall.
+fn clock(recording: &Recording) -> Clock {
+    let unix_ms = i64::try_from(recording.header.saved_at_unix_ms).unwrap_or_default();
+    Clock { now: recording.header.saved_at, wall: jiff::Timestamp::from_millisecond(unix_ms).unwrap_or_default() }
+}

@@ -1,0 +1,247 @@
+//! Segments in a folder: numbered files, the oldest of which make room for the newest, whoever wrote them.
+//!
+//! Several processes may write at the same time, as they do while one takes over from another: each writes its own files,
+//! numbers are given and room is made under a lock on the folder, and the limit holds for all of them together. Files of
+//! processes that are gone stay until their room is needed.
+//!
+//! The folder is opened once and everything is done below what was opened, never by its path again. It belongs to this user
+//! and nobody else may write to it: so no link that stands in it is another one's. New files are made where there is none,
+//! with mode 0600.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::dir::Dir;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, fstatat};
+use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, geteuid, unlinkat};
+
+/// An open folder.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    folder: File,
+    size: u64,
+    current: Option<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    file: File,
+    number: u64,
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("recorder.folder {}: {why}", .path.display())]
+pub struct FolderError {
+    path: PathBuf,
+    why: Why,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Why {
+    #[error("it cannot be made: {0}; make the folder that it stands in")]
+    Made(io::Error),
+    #[error("it cannot be opened: {0}; let this user read and write it")]
+    Opened(io::Error),
+    #[error("it is a symbolic link; name the folder itself")]
+    Link,
+    #[error("it is no folder; name one, or a place where one can be made")]
+    NoFolder,
+    #[error("it belongs to user {0}, this is user {1}; use a folder of its own")]
+    Foreign(u32, u32),
+    #[error("others may write to it (mode {0:o}); take that from them: chmod go-w")]
+    Shared(u32),
+    #[error("it cannot be written to: {0}; let this user write to it")]
+    ReadOnly(io::Error),
+}
+
+impl Folder {
+    /// Opens a folder, or makes it (mode 0700), for `size` bytes in all.
+    pub fn open(path: &Path, size: u64) -> Result<Self, FolderError> {
+        let refused = |why| FolderError { path: path.to_owned(), why };
+        match open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().mode(0o700).create(path).map_err(|error| refused(Why::Made(error)))?;
+                open(path)
+            }
+            opened => opened,
+        }
+        .map_err(|error| {
+            refused(match path.symlink_metadata() {
+                Ok(found) if found.is_symlink() => Why::Link,
+                Ok(found) if !found.is_dir() => Why::NoFolder,
+                _ => Why::Opened(error),
+            })
+        })
+        .and_then(|folder| {
+            let found = folder.metadata().map_err(|error| refused(Why::Opened(error)))?;
+            let own = geteuid().as_raw();
+            if found.uid() != own {
+                return Err(refused(Why::Foreign(found.uid(), own)));
+            }
+            if found.mode() & 0o022 != 0 {
+                return Err(refused(Why::Shared(found.mode() & 0o777)));
+            }
+            faccessat(&folder, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)
+                .map_err(|error| refused(Why::ReadOnly(error.into())))?;
+            Ok(Self { path: path.to_owned(), folder, size, current: None })
+        })
+    }
+
+    /// As it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that all files together may have.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Begins a segment; tells how many bytes stand in the folder then.
+    pub fn begin(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        self.current = None;
+        self.locked(|this| {
+            let files = this.files()?;
+            let number = files.last().map_or(0, |file| file.number) + 1;
+            let all = this.make_room(files, bytes.len() as u64)?;
+            let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_APPEND;
+            let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            let made = openat(&this.folder, name(number).as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
+            let mut file = File::from(made);
+            if let Err(error) = file.write_all(bytes) {
+                // Of no use without its beginning.
+                let _ = unlinkat(&this.folder, name(number).as_str(), UnlinkatFlags::NoRemoveDir);
+                return Err(error);
+            }
+            this.current = Some(Current { file, number });
+            Ok(all)
+        })
+    }
+
+    /// Goes on with it; tells how many bytes stand in the folder then. After an error nothing more can be appended.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let appended = self.locked(|this| {
+            let all = this.make_room(this.files()?, bytes.len() as u64)?;
+            let Some(Current { file, .. }) = &mut this.current else { return Err(gone()) };
+            let before = file.metadata()?;
+            // Another process, or a person, has removed it.
+            if before.nlink() == 0 {
+                return Err(gone());
+            }
+            if let Err(error) = file.write_all(bytes) {
+                // A torn end does no harm, and takes room.
+                let _ = file.set_len(before.size());
+                return Err(error);
+            }
+            Ok(all)
+        });
+        if appended.is_err() {
+            self.current = None;
+        }
+        appended
+    }
+
+    fn locked<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        self.folder.lock()?;
+        let done = act(self);
+        let _ = self.folder.unlock();
+        done
+    }
+
+    /// Removes the oldest until `more` bytes fit in; tells how many there are with them.
+    fn make_room(&self, files: Vec<Segment>, more: u64) -> io::Result<u64> {
+        let mut all = files.iter().map(|file| file.size).sum::<u64>() + more;
+        // The one that is about to begin counts.
+        let mut n = files.len() + usize::from(self.current.is_none());
+        let current = self.current.as_ref().map(|current| current.number);
+        for file in files.into_iter().filter(|file| Some(file.number) != current) {
+            if all <= self.size && n <= MOST_FILES {
+                break;
+            }
+            unlinkat(&self.folder, name(file.number).as_str(), UnlinkatFlags::NoRemoveDir)?;
+            all -= file.size;
+            n -= 1;
+        }
+        if all > self.size {
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "the segment is larger than recorder.size"));
+        }
+        Ok(all)
+    }
+
+    fn files(&self) -> io::Result<Vec<Segment>> {
+        files(&self.folder)
+    }
+}
+
+/// What the segments' files in a folder hold, oldest first; `longest` bytes in all at most.
+pub fn read(path: &Path, longest: usize) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let folder = OpenOptions::new().read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
+    let mut left = longest;
+    let mut all = Vec::new();
+    for file in files(&folder)? {
+        let name = name(file.number);
+        match ::files::read_whole(&path.join(&name), left) {
+            Ok(bytes) => {
+                left -= bytes.len();
+                all.push((name, bytes));
+            }
+            // It has made room meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    number: u64,
+    size: u64,
+}
+
+/// In the order in which they were made.
+fn files(folder: &File) -> io::Result<Vec<Segment>> {
+    let mut files = Vec::new();
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    for entry in Dir::openat(folder, ".", flags, Mode::empty())?.iter() {
+        let entry = entry?;
+        let Some(number) = entry.file_name().to_str().ok().and_then(number) else { continue };
+        match fstatat(folder, entry.file_name(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(found) => files.push(Segment { number, size: u64::try_from(found.st_size).unwrap_or_default() }),
+            // Removed by another process, which has to hold no lock for it.
+            Err(nix::errno::Errno::ENOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    files.sort_unstable_by_key(|file| file.number);
+    Ok(files)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+}
+
+fn name(number: u64) -> String {
+    format!("{number:010}{ENDING}")
+}
+
+/// The number of a file that is called like a segment's; others are left alone.
+fn number(of: &str) -> Option<u64> {
+    let digits = of.strip_suffix(ENDING)?;
+    let number = digits.parse().ok()?;
+    (name(number) == of && number < u64::MAX).then_some(number)
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the segment's file was removed")
+}
+
+const ENDING: &str = ".segment";
+/// A process that ends soon after each start leaves small ones; looking at them takes time.
+const MOST_FILES: usize = 256;
