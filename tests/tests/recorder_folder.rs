@@ -174,10 +174,14 @@ fn a_folder_that_cannot_be_used_is_refused_with_its_name_at_a_start_and_at_a_rel
     std::fs::create_dir(&shared).expect("it can be made");
     std::fs::set_permissions(&shared, PermissionsExt::from_mode(0o777)).expect("it is ours");
     let (a, b) = (Probed::start("a"), Probed::start("b"));
-    let why = format!("recorder.folder {}: others may write to it", shared.display());
+    let why = format!("the recorder's folder `{}` cannot be used: others may write to it", shared.display());
     let mut refused = Lazaret::spawn(&config(&a, &b, &to(&shared)));
     let status = refused.process.wait(std::time::Duration::from_secs(20));
-    assert!(!status.success() && refused.process.output().contains(&why), "{}", refused.process.output());
+    assert_eq!(status.code(), Some(3));
+    assert!(refused.process.output().contains(&why), "{}", refused.process.output());
+    let checked = refused.check();
+    assert_eq!(checked.code, Some(3));
+    assert!(checked.text.contains(&why) && checked.text.contains("chmod go-w"), "{}", checked.text);
 
     let process = Lazaret::start(&config(&a, &b, "{keep: 1m}"));
     process.wait_ready();

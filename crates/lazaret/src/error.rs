@@ -14,9 +14,6 @@ pub enum Error {
     /// Health checks cannot be set up as configured.
     #[error(transparent)]
     Configure(#[from] monitor::ConfigureError),
-    /// The flight recorder's folder cannot be used.
-    #[error(transparent)]
-    Recorder(#[from] monitor::spool::FolderError),
     /// The control API cannot listen.
     #[error(transparent)]
     Control(#[from] control::BindError),

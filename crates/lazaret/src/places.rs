@@ -6,7 +6,8 @@ use std::path::Path as File;
 
 use ::config::raw::path::Path;
 use ::config::{Loaded, Report};
-use model::config::{AccessLog, ControlSocket};
+use model::config::{AccessLog, ControlSocket, Recorder};
+use monitor::spool::{Folder, FolderError};
 
 /// Looks at all of them. What holds for this user may not hold for the one that will serve.
 pub(crate) fn check(loaded: &Loaded) -> Result<(), Box<Report>> {
@@ -23,7 +24,15 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Box<Report>> {
             mistakes.extend(control::listen::can_bind(path).err().map(|error| socket_mistake(path, &error)));
         }
     }
+    if let Some(Recorder { folder: Some(path), .. }) = &loaded.config.recorder {
+        mistakes.extend(Folder::check(path).err().map(|error| folder_mistake(path, &error)));
+    }
     refuse(loaded, &mistakes)
+}
+
+/// The report of a flight recorder's folder that cannot be used.
+pub(crate) fn folder_refused(loaded: &Loaded, path: &File, error: &FolderError) -> Box<Report> {
+    report(loaded, &[folder_mistake(path, error)])
 }
 
 /// The report of an access log that cannot be opened.
@@ -51,6 +60,11 @@ fn access_log_mistake(path: &File, error: &io::Error) -> Mistake {
 fn socket_mistake(path: &File, error: &io::Error) -> Mistake {
     let what = format!("the control socket `{}` cannot be bound: {error}", path.display());
     (Path::of(["control", "socket"]), what, "expected off, or a path in a folder that may be written")
+}
+
+fn folder_mistake(path: &File, error: &FolderError) -> Mistake {
+    let what = format!("the recorder's folder `{}` cannot be used: {error}", path.display());
+    (Path::of(["recorder", "folder"]), what, error.mend())
 }
 
 fn refuse(loaded: &Loaded, mistakes: &[Mistake]) -> Result<(), Box<Report>> {

@@ -103,7 +103,7 @@ impl Reloads {
         let spooling = (loaded.config.recorder != self.config.recorder).then(|| self.spooling.clone());
         let (loaded, secured, spooling) = match tokio::task::spawn_blocking(move || {
             let secured = listener_tls::prepare(&tls, &loaded).map_err(Error::Config);
-            let spooling = spooling.map(|spooling| spooling.open(loaded.config.recorder.as_ref())).transpose();
+            let spooling = spooling.map(|spooling| spooling.open(&loaded)).transpose();
             (loaded, secured.and_then(|secured| Ok((secured, spooling?))))
         })
         .await

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::config::Loaded;
 use model::config::Recorder;
 use monitor::Spool;
 use monitor::spool::Folder;
@@ -9,6 +10,7 @@ use recorder::Author;
 use telemetry::metrics::Metrics;
 
 use crate::error::Error;
+use crate::places;
 
 /// Who writes, and where to.
 #[derive(Clone)]
@@ -26,10 +28,11 @@ impl Spooling {
     }
 
     /// Where a configuration says: a folder that cannot be used is refused. Blocks for as long as the disk does.
-    pub(super) fn open(&self, recorder: Option<&Recorder>) -> Result<Self, Error> {
+    pub(super) fn open(&self, loaded: &Loaded) -> Result<Self, Error> {
         let mut opened = Self { spool: None, ..self.clone() };
-        if let Some(Recorder { folder: Some(path), size, .. }) = recorder {
-            let folder = Folder::open(path, *size)?;
+        if let Some(Recorder { folder: Some(path), size, .. }) = &loaded.config.recorder {
+            let folder = Folder::open(path, *size)
+                .map_err(|error| Error::Config(places::folder_refused(loaded, path, &error)))?;
             let spool = Spool::start(folder, self.author.clone(), Arc::clone(&self.metrics));
             opened.spool = Some(spool.map_err(|source| Error::start("the recorder's thread", source))?);
         }

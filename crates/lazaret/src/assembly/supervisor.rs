@@ -120,7 +120,7 @@ impl Supervisor {
         let journal = Journal::new(Arc::clone(&metrics));
         let instance = control::Instance::random();
         let seed = fastrand::u64(..);
-        let spooling = Spooling::new(&instance, Arc::clone(&metrics)).open(config.recorder.as_ref())?;
+        let spooling = Spooling::new(&instance, Arc::clone(&metrics)).open(&lazaret.loaded)?;
         let (resolver, tls) = (SystemResolver::new(), Tls::new());
         // Bound before anything is waited for: connections that come meanwhile wait in the sockets' queues.
         let failed = |error| Error::start("traffic", other(error));

@@ -35,61 +35,48 @@ struct Current {
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("recorder.folder {}: {why}", .path.display())]
+#[error("{what}")]
 pub struct FolderError {
-    path: PathBuf,
-    why: Why,
+    what: String,
+    mend: &'static str,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum Why {
-    #[error("it cannot be made: {0}; make the folder that it stands in")]
-    Made(io::Error),
-    #[error("it cannot be opened: {0}; let this user read and write it")]
-    Opened(io::Error),
-    #[error("it is a symbolic link; name the folder itself")]
-    Link,
-    #[error("it is no folder; name one, or a place where one can be made")]
-    NoFolder,
-    #[error("it belongs to user {0}, this is user {1}; use a folder of its own")]
-    Foreign(u32, u32),
-    #[error("others may write to it (mode {0:o}); take that from them: chmod go-w")]
-    Shared(u32),
-    #[error("it cannot be written to: {0}; let this user write to it")]
-    ReadOnly(io::Error),
+impl FolderError {
+    fn new(what: impl std::fmt::Display, mend: &'static str) -> Self {
+        Self { what: what.to_string(), mend }
+    }
+
+    /// What would mend it.
+    pub fn mend(&self) -> &'static str {
+        self.mend
+    }
 }
 
 impl Folder {
     /// Opens a folder, or makes it (mode 0700), for `size` bytes in all.
     pub fn open(path: &Path, size: u64) -> Result<Self, FolderError> {
-        let refused = |why| FolderError { path: path.to_owned(), why };
-        match open(path) {
+        let opened = match open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                DirBuilder::new().mode(0o700).create(path).map_err(|error| refused(Why::Made(error)))?;
+                let made = DirBuilder::new().mode(0o700).create(path);
+                made.map_err(|error| FolderError::new(format!("it cannot be made: {error}"), PARENT))?;
                 open(path)
             }
             opened => opened,
+        };
+        let folder = opened.map_err(|error| not_opened(path, &error))?;
+        usable(&folder, Owner::This)?;
+        Ok(Self { path: path.to_owned(), folder, size, current: None })
+    }
+
+    /// Whether that would do, without making anything. Root may look at another user's.
+    pub fn check(path: &Path) -> Result<(), FolderError> {
+        match open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                ::files::can_make(path).map_err(|error| FolderError::new(format!("it cannot be made: {error}"), PARENT))
+            }
+            Err(error) => Err(not_opened(path, &error)),
+            Ok(folder) => usable(&folder, if geteuid().is_root() { Owner::Any } else { Owner::This }),
         }
-        .map_err(|error| {
-            refused(match path.symlink_metadata() {
-                Ok(found) if found.is_symlink() => Why::Link,
-                Ok(found) if !found.is_dir() => Why::NoFolder,
-                _ => Why::Opened(error),
-            })
-        })
-        .and_then(|folder| {
-            let found = folder.metadata().map_err(|error| refused(Why::Opened(error)))?;
-            let own = geteuid().as_raw();
-            if found.uid() != own {
-                return Err(refused(Why::Foreign(found.uid(), own)));
-            }
-            if found.mode() & 0o022 != 0 {
-                return Err(refused(Why::Shared(found.mode() & 0o777)));
-            }
-            faccessat(&folder, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)
-                .map_err(|error| refused(Why::ReadOnly(error.into())))?;
-            Ok(Self { path: path.to_owned(), folder, size, current: None })
-        })
     }
 
     /// As it was named.
@@ -178,6 +165,37 @@ impl Folder {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    This,
+    Any,
+}
+
+fn not_opened(path: &Path, error: &io::Error) -> FolderError {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => FolderError::new("it is a symbolic link", "name the folder itself"),
+        Ok(found) if !found.is_dir() => {
+            FolderError::new("it is no folder", "name one, or a place where one can be made")
+        }
+        Ok(_) | Err(_) => FolderError::new(format!("it cannot be opened: {error}"), "let this user read and write it"),
+    }
+}
+
+fn usable(folder: &File, owner: Owner) -> Result<(), FolderError> {
+    let found = folder.metadata().map_err(|error| FolderError::new(error, "let this user read and write it"))?;
+    let own = geteuid().as_raw();
+    if found.uid() != own && owner == Owner::This {
+        let what = format!("it belongs to user {}, and this is user {own}", found.uid());
+        return Err(FolderError::new(what, "use a folder of its own"));
+    }
+    if found.mode() & 0o022 != 0 {
+        let what = format!("others may write to it (mode {:o})", found.mode() & 0o777);
+        return Err(FolderError::new(what, "take that from them: chmod go-w"));
+    }
+    let access = faccessat(folder, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
+    access.map_err(|error| FolderError::new(format!("it cannot be written to: {error}"), "let this user write to it"))
+}
+
 /// What the segments' files in a folder hold, oldest first; `longest` bytes in all at most.
 pub fn read(path: &Path, longest: usize) -> io::Result<Vec<(String, Vec<u8>)>> {
     let folder = OpenOptions::new().read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
@@ -242,6 +260,7 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the segment's file was removed")
 }
 
+const PARENT: &str = "expected a folder, or a place where one can be made: the folder around it has to be there";
 const ENDING: &str = ".segment";
 /// A process that ends soon after each start leaves small ones; looking at them takes time.
 const MOST_FILES: usize = 256;

@@ -39,7 +39,10 @@ fn flush(spool: &Spool) {
 }
 
 fn refusal(path: &Path) -> String {
-    Folder::open(path, 1000).unwrap_err().to_string()
+    let error = Folder::open(path, 1000).unwrap_err();
+    let checked = Folder::check(path).unwrap_err();
+    assert_eq!(checked.mend(), error.mend());
+    format!("{error}; {}", error.mend())
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn a_folder_is_made_for_this_user_alone_and_so_is_each_file() {
 }
 
 #[test]
-fn a_place_that_is_none_is_refused_with_its_name_and_a_way_out() {
+fn a_place_that_is_none_is_refused_with_a_way_out() {
     let parent = temporary();
     let at = |name: &str| parent.path().join(name);
     std::fs::write(at("file"), "text").unwrap();
@@ -68,15 +71,18 @@ fn a_place_that_is_none_is_refused_with_its_name_and_a_way_out() {
     std::fs::create_dir(at("real")).unwrap();
     symlink(at("real"), at("link")).unwrap();
     for (name, why) in [
-        ("none/below", "make the folder that it stands in"),
-        ("file", "it is no folder"),
-        ("file/below", "cannot be opened"),
+        ("none/below", "the folder around it has to be there"),
+        ("file", "it is no folder; name one"),
+        ("file/below", "it cannot be opened"),
         ("shared", "others may write to it (mode 770); take that from them: chmod go-w"),
         ("link", "it is a symbolic link; name the folder itself"),
     ] {
         let said = refusal(&at(name));
-        assert!(said.contains(why) && said.starts_with(&format!("recorder.folder {}: ", at(name).display())), "{said}");
+        assert!(said.contains(why), "{said}");
     }
+    Folder::check(&at("new")).unwrap();
+    Folder::check(&at("real")).unwrap();
+    assert!(!at("new").exists());
 }
 
 #[test]
