@@ -253,6 +253,7 @@ impl ClusterPoint {
             is_panic: self.is_panic,
             left_at: self.left_at,
             lookout: self.lookout,
+            rest: None,
             picture: Arc::new(ClusterHealth {
                 id: config.id.clone(),
                 active: Switch::Off,

@@ -23,6 +23,7 @@ use crate::away::Away;
 use crate::destination::DestinationState;
 use crate::lookout::Lookout;
 use crate::passive::Needs;
+use crate::rest::Rest;
 use crate::timers::{TimerKey, Timers};
 
 /// Names a cluster in the timers table while its id stays configured.
@@ -49,6 +50,8 @@ pub(crate) struct ClusterState {
     pub(crate) left_at: Option<(Timestamp, Slot)>,
     /// What of its destinations must be known from one tick to the next.
     pub(crate) lookout: Lookout,
+    /// What its destinations came to together, kept from the first comparison on.
+    pub(crate) rest: Option<Rest>,
     /// The last picture, and whether it still holds.
     pub(crate) picture: Arc<ClusterHealth>,
     pub(crate) is_picture_stale: bool,

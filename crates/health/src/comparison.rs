@@ -1,16 +1,20 @@
 //! Whether a destination fails more than the rest of its cluster: what turns an accusation into a conviction.
 //!
-//! The rest are the others that no check calls Unhealthy: one that is out already would make every other one look good.
+//! The rest are the others that no check calls Unhealthy: one that is out already would make every other one look good. Their
+//! sum is kept ([`crate::rest`]).
+//!
+//! Second tries count like first ones. Where failures are the destinations' own, each try at one of them fails alike,
+//! whatever was tried before, so repeats move no share. Where requests fail wherever they go, their repeats fail as well,
+//! but among equals everybody gets the same part of them. Only a destination of little weight beside heavy ones gets more
+//! repeats than first tries: of such requests it then shows more failures than they do.
 
 use std::time::Duration;
 
 use model::event::Evidence;
 use model::passive::Comparison;
-use model::time::Timestamp;
 
-use crate::available::is_unhealthy;
 use crate::cluster::ClusterState;
-use crate::window::Counts;
+use crate::effects::Effects;
 
 /// What the comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,20 +29,15 @@ pub(crate) enum Finding {
 
 /// Compares the destination at `index` with the rest of its cluster, over the last ten seconds, or more where these hold
 /// fewer attempts than tell anything.
-pub(crate) fn compare(cluster: &ClusterState, index: usize, now: Timestamp, rule: &Comparison) -> Finding {
-    let (active, passive) = (cluster.active(), cluster.passive());
-    let Some(tens) = cluster.destinations.get(index).map(|one| one.traffic.window.tens(now, ENOUGH)) else {
+pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effects, rule: &Comparison) -> Finding {
+    let now = effects.now;
+    let Some(window) = cluster.destinations.get(index).map(|one| &one.traffic.window) else {
         return Finding::Alone;
     };
-    let mut own = Counts::default();
-    let mut rest = Counts::default();
-    for (place, one) in cluster.destinations.iter().enumerate() {
-        if place == index {
-            own = one.traffic.window.total(now, tens);
-        } else if !is_unhealthy(one.health, active, passive) {
-            rest = rest.and(one.traffic.window.total(now, tens));
-        }
-    }
+    let tens = window.tens(now, ENOUGH);
+    let own = window.total(now, tens);
+    let rest = cluster.rest(effects.moves).but(index, own, now, tens);
+    debug_assert_eq!(rest, cluster.summed_rest(index, now, tens), "the kept sum of {}", cluster.config.id);
     if rest.total() == 0 {
         return Finding::Alone;
     }

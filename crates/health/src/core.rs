@@ -96,7 +96,10 @@ impl Core {
             Input::SumsTaken { sums } => sums.into_iter().for_each(|sum| self.sum_taken(sum)),
             Input::PulsesTaken { pulses } => self.pulses_taken(pulses),
             Input::HealthSet(set) => self.health_set(&set),
-            Input::HealthRestored(saved) => self.restore(*saved),
+            Input::HealthRestored(saved) => {
+                self.restore(*saved);
+                self.clusters.iter_mut().for_each(|cluster| cluster.rest = None);
+            }
             Input::DrainStarted => self.drain_started(),
             Input::SlotQuiet { slot } => self.ignored.slots += u64::from(!self.slots.quiet(slot)),
         }
@@ -160,6 +163,7 @@ impl Core {
         self.clusters = reload.run(std::mem::take(&mut self.clusters), clusters);
         self.is_started = true;
         self.pulses_configured();
+        self.clusters.iter_mut().for_each(|cluster| cluster.rest = None);
         self.effects.event(EventKind::Config { applied: true, summary });
         for cluster in 0..self.clusters.len() {
             self.touch_cluster(cluster);

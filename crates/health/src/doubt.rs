@@ -33,12 +33,17 @@ pub(crate) struct Shadow {
 
 /// Whether a verdict of Unhealthy holds, with the evidence of the comparison where one was asked for. Other verdicts
 /// hold as they are.
-pub(crate) fn convict(cluster: &ClusterState, index: usize, now: Timestamp, verdict: Verdict) -> Option<Verdict> {
+pub(crate) fn convict(
+    cluster: &mut ClusterState,
+    index: usize,
+    effects: &Effects,
+    verdict: Verdict,
+) -> Option<Verdict> {
     let Proof::AgainstRest { comparison, alone } = verdict.proof else { return Some(verdict) };
     if verdict.health != Health::Unhealthy {
         return Some(verdict);
     }
-    match (compare(cluster, index, now, &comparison), alone) {
+    match (compare(cluster, index, effects, &comparison), alone) {
         (Finding::Worse(found), _) => {
             let evidence = Evidence { limit: verdict.evidence.limit, ..found };
             Some(Verdict { evidence, ..verdict })
@@ -59,7 +64,7 @@ pub(crate) fn shadow_spoke(
     if said.health != Health::Unhealthy {
         return;
     }
-    let Some(verdict) = convict(cluster, index, effects.now, said) else { return };
+    let Some(verdict) = convict(cluster, index, effects, said) else { return };
     let check = cluster.config.health_check.passive.as_ref();
     let own = check.and_then(|check| check.reactivation_period.or(check.readmission.map(|rule| rule.first)));
     let time = verdict.reactivation.or(own).unwrap_or(DEFAULT_REACTIVATION);
@@ -126,8 +131,9 @@ pub(crate) fn canary_failed(cluster: &mut ClusterState, index: usize, effects: &
 }
 
 /// Whether a doubt that needs a comparison has its ground. Found once, it holds as long as the doubt does; looked for at most
-/// every 100 ms, since it is a pass over the cluster.
-fn look_around(cluster: &mut ClusterState, index: usize, now: Timestamp) {
+/// every 100 ms.
+fn look_around(cluster: &mut ClusterState, index: usize, effects: &Effects) {
+    let now = effects.now;
     let Some(destination) = cluster.destinations.get_mut(index) else { return };
     let traffic = &mut destination.traffic;
     let doubts = traffic.policies.iter().filter_map(|(_, policy)| policy.suspicion());
@@ -141,7 +147,7 @@ fn look_around(cluster: &mut ClusterState, index: usize, now: Timestamp) {
     }
     traffic.compared_at = Some(now);
     let verdict = Verdict { proof: doubt, ..Verdict::of(Health::Unhealthy, Evidence::default()) };
-    let is_worse = convict(cluster, index, now, verdict).is_some();
+    let is_worse = convict(cluster, index, effects, verdict).is_some();
     if let Some(destination) = cluster.destinations.get_mut(index) {
         destination.traffic.is_worse = is_worse;
     }
@@ -163,7 +169,7 @@ pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Eff
 }
 
 fn settle_share(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
-    look_around(cluster, index, effects.now);
+    look_around(cluster, index, effects);
     let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let Some(destination) = cluster.destinations.get_mut(index) else { return };
     let (now, traffic) = (effects.now, &destination.traffic);
@@ -234,5 +240,5 @@ pub(crate) fn ask_at_once(cluster: &mut ClusterState, index: usize, effects: &mu
     schedule::early_probe_by(cluster, index, at, effects);
 }
 
-/// A comparison is a pass over the cluster; failures may come by the thousand.
+/// Failures may come by the thousand.
 const COMPARE_AGAIN: Duration = Duration::from_millis(100);

@@ -33,6 +33,9 @@ pub(crate) struct Effects {
     #[serde(skip)]
     is_publish_due: bool,
     next_ticket: u64,
+    /// How often a value of anybody's health was written.
+    #[serde(skip)]
+    pub(crate) moves: u64,
 }
 
 impl Effects {
@@ -46,6 +49,7 @@ impl Effects {
             outputs: VecDeque::new(),
             is_publish_due: false,
             next_ticket: 1,
+            moves: 0,
         }
     }
 

@@ -74,7 +74,6 @@ pub(crate) fn set_passive(
             evidence.last = destination.traffic.failed.to_vec();
         }
         destination.traffic.ejected_at = Some(effects.now);
-        destination.traffic.window.clear();
         destination.traffic.is_unconfirmed = has_probes && rule.is_some() && proof != Proof::Outright;
         for (_, policy) in &mut destination.traffic.policies {
             policy.on_ejected(effects.now);
@@ -87,6 +86,9 @@ pub(crate) fn set_passive(
     }
     if is_new {
         write(destination, CheckKind::Passive, health, cause, evidence, effects);
+    }
+    if health == Health::Unhealthy {
+        cluster.forget_counts(index);
     }
     // A newer ejection of one that is out already only moves its end.
     if is_new || health == Health::Unhealthy { Changed::Yes } else { Changed::No }
@@ -154,6 +156,7 @@ fn write(
         CheckKind::Passive => destination.health.passive = to,
     }
     let transition = Transition { destination: destination.key.clone(), check, from, to, cause, evidence };
+    effects.moves = effects.moves.wrapping_add(1);
     destination.changed_at = Some(effects.now);
     destination.last_transition = Some(Arc::new(transition.clone()));
     effects.event(EventKind::Transition(transition));

@@ -52,6 +52,7 @@ pub mod active;
 pub mod available;
 pub mod passive;
 pub mod registry;
+mod rest;
 
 pub use crate::checkpoint::{Checkpoint, ResumeError};
 pub use crate::core::{Core, Ignored};

@@ -119,6 +119,7 @@ impl Reload<'_> {
             is_panic: false,
             left_at: None,
             lookout: Lookout::default(),
+            rest: None,
             picture: Arc::new(model::view::ClusterHealth {
                 id: config.id.clone(),
                 active: Switch::Off,
@@ -187,6 +188,8 @@ impl Reload<'_> {
                 destination.traffic.comeback = Comeback::newcomer(self.effects.now);
             }
         }
+        // It was of other members, under other checks.
+        cluster.rest = None;
         for index in 0..cluster.destinations.len() {
             doubt::settle(cluster, index, self.effects);
         }

@@ -72,7 +72,7 @@ impl Core {
             destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
         destination.traffic.has_failed = false;
         destination.traffic.is_unproven = false;
-        destination.traffic.window.add(self.effects.now, Counts { ok: sum.ok, ..Counts::default() });
+        cluster.count(place.destination, self.effects.now, Counts { ok: sum.ok, ..Counts::default() });
         self.trial_ended(place, Counts { ok: sum.ok, ..Counts::default() });
         let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
         if is_judged == Judged::Yes || is_news {
@@ -82,13 +82,10 @@ impl Core {
 
     /// Feeds the counts that people see with one outcome.
     fn note_outcome(&mut self, place: Place, event: &OutcomeEvent, ok: u64) {
-        let Some(destination) =
-            self.clusters.get_mut(place.cluster).and_then(|c| c.destinations.get_mut(place.destination))
-        else {
-            return;
-        };
         let outcome = &event.outcome;
-        destination.traffic.window.add(self.effects.now, Counts::of(outcome));
+        let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        cluster.count(place.destination, self.effects.now, Counts::of(outcome));
+        let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
         match outcome.class {
             OutcomeClass::Ok => {
                 count_success(&mut destination.counter, ok);
@@ -152,7 +149,7 @@ impl Core {
             if is_bad_already {
                 break;
             }
-            let answer = doubt::convict(cluster, place.destination, now, answer);
+            let answer = doubt::convict(cluster, place.destination, &self.effects, answer);
             verdict = answer.map(|answer| (answer, policy)).or(verdict);
         }
         let judged = match verdict {

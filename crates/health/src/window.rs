@@ -46,6 +46,15 @@ impl Counts {
         self.ok.saturating_add(self.failed).saturating_add(self.plain_500)
     }
 
+    /// Without `part`, which is a part of it.
+    pub fn less(self, part: Self) -> Self {
+        Self {
+            ok: self.ok.saturating_sub(part.ok),
+            failed: self.failed.saturating_sub(part.failed),
+            plain_500: self.plain_500.saturating_sub(part.plain_500),
+        }
+    }
+
     /// Both together.
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -104,6 +113,18 @@ impl Window {
         if tens <= 1 { self.fine.total(now, 10) } else { self.coarse.total(now, u64::from(tens)) }
     }
 
+    /// Adds all that another one holds.
+    pub(crate) fn put_in(&mut self, other: &Self) {
+        self.fine.join(&other.fine, Counts::and);
+        self.coarse.join(&other.coarse, Counts::and);
+    }
+
+    /// Takes all out that another one holds, which is a part of this one.
+    pub(crate) fn take_out(&mut self, other: &Self) {
+        self.fine.join(&other.fine, Counts::less);
+        self.coarse.join(&other.coarse, Counts::less);
+    }
+
     /// Nothing seen.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
@@ -131,8 +152,23 @@ impl Ring {
         kept.fold(Counts::default(), |sum, one| sum.and(*one))
     }
 
+    /// Bucket by bucket, with one of the same length; what is older than this one's buckets is left out.
+    fn join(&mut self, other: &Self, how: impl Fn(Counts, Counts) -> Counts) {
+        self.advance_to(other.newest);
+        let oldest = |ring: &Self| (ring.newest + 1).saturating_sub(ring.len());
+        for number in oldest(self).max(oldest(other))..=other.newest {
+            let place = self.place(number);
+            if let (Some(own), Some(others)) = (self.buckets.get_mut(place), other.buckets.get(place)) {
+                *own = how(*own, *others);
+            }
+        }
+    }
+
     fn advance(&mut self, now: Timestamp) {
-        let number = self.number(now);
+        self.advance_to(self.number(now));
+    }
+
+    fn advance_to(&mut self, number: u64) {
         if number <= self.newest {
             return;
         }

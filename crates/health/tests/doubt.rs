@@ -515,3 +515,42 @@ fn a_trial_answered_500_ejects_again_where_a_policy_takes_500_for_a_failure() {
         assert_eq!(last.as_deref() == Some("canary"), expected == Unhealthy, "{last:?}");
     }
 }
+
+/// Each comparison in a build with debug assertions also sums the rest by a pass over the cluster, and panics where the kept
+/// sum is another one: random failures, successes, times, ejections from inside and outside, probes and reloads.
+#[test]
+fn the_kept_sum_of_the_rest_is_what_a_pass_over_the_cluster_gives() {
+    let ids = ["a", "b", "c", "d", "e", "f", "g"];
+    let policies = [burst(), PassivePolicy::Outlier(Comparison { minimum: 5, ..Comparison::default() })];
+    let mut convicted = 0;
+    for seed in 0..40 {
+        let mut random = model::random::Random::new(seed);
+        let mut below = |n: usize| (random.unit() * n as f64) as usize;
+        let mut members: Vec<&str> = ids[..5].to_vec();
+        let mut world = World::of(&[returning("c", &members, &policies)]);
+        for _ in 0..400 {
+            let id = members[below(members.len())];
+            let bad = ["a", "e"].contains(&id);
+            match below(if bad { 12 } else { 20 }) {
+                6..12 if bad => (0..1 + below(4)).for_each(|_| world.outcome(id, reset())),
+                0 => world.outcome(id, reset()),
+                1 => world.outcome(id, status(500, false)),
+                2 => world.set(id, model::health::CheckKind::Passive, Unhealthy, Some(secs(below(30) as f64))),
+                3 => world.set(id, model::health::CheckKind::Passive, Healthy, None),
+                4 => {
+                    members = ids.iter().copied().filter(|_| below(4) > 0).collect();
+                    members.extend(members.is_empty().then_some("a"));
+                    world.configure(&[returning("c", &members, &policies)]);
+                }
+                5..8 => {
+                    let span = [0.05, 0.5, 3.0, 11.0, 47.0][below(5)];
+                    world.run_until(world.now.as_secs_f64() + span);
+                }
+                _ => world.sums(id, 1 + below(20) as u64),
+            }
+        }
+        let told = world.transitions();
+        convicted += told.iter().filter(|one| one.evidence.rest_total.is_some_and(|total| total > 0)).count();
+    }
+    assert!(convicted > 20, "{convicted}: else nothing was compared");
+}

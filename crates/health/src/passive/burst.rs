@@ -117,12 +117,7 @@ impl PassivePolicy for Burst {
         }
         self.asked_at = Some(now);
         let proof = self.proof();
-        let evidence = Evidence {
-            failed: Some(self.failed),
-            limit: Some(self.options.limit),
-            window: Some(now.since(since)),
-            ..Evidence::default()
-        };
+        let evidence = Evidence { failed: Some(self.failed), window: Some(now.since(since)), ..Evidence::default() };
         Some(Verdict { proof, ..Verdict::of(Health::Unhealthy, evidence) })
     }
 

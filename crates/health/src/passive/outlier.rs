@@ -69,5 +69,5 @@ impl PassivePolicy for Outlier {
     }
 }
 
-/// A comparison is a pass over the cluster; failures may come by the thousand.
+/// Failures may come by the thousand.
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(100);
