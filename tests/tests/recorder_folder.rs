@@ -129,8 +129,12 @@ fn a_killed_process_leaves_the_very_transitions_that_it_told() {
         let single = replay(&[&path.display().to_string()]);
         assert_eq!(single.status.code(), Some(0), "{}", said(&single));
     }
-    let asked = replay(&[&folder.display().to_string(), "--policies", "nginx:1/1s"]);
+    let page = parent.path().join("page.html");
+    let (path, out) = (folder.display().to_string(), page.display().to_string());
+    let asked = replay(&[&path, "--policies", "nginx:1/1s", "--report", &out]);
     assert!(asked.status.success() && said(&asked).contains("app/b"), "{}", said(&asked));
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("nginx:1/1s") && page.ends_with("</body></html>\n"), "{page}");
 }
 
 #[test]

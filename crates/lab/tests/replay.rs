@@ -6,8 +6,11 @@ use std::time::Duration;
 use config::{FileKind, PolicyNames};
 use health::{Core, Input, OutcomeEvent, Output, Probed, Sum};
 use lab::policy::Policy;
+use lab::replay::question::film::Serving;
 use lab::replay::question::{Answer, Row, ask};
 use lab::replay::text;
+use lab::report;
+use lab::report::replay::Asked;
 use model::id::{DestinationKey, Slot};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::time::Timestamp;
@@ -114,4 +117,38 @@ fn models_and_oracles_cannot_be_asked() {
         let error = ask(&recording, &Policy::find(name).unwrap()).unwrap_err();
         assert!(error.to_string().contains("cannot be asked"), "{error}");
     }
+}
+
+#[test]
+fn a_page_shows_beside_each_other_what_was_and_what_would_have_been() {
+    let recording = recorded("{passive: {enabled: false}}");
+    let answers = [asked(&recording, "nginx:3/10s"), asked(&recording, "passive:{name: MaxFails, max_fails: 100000}")];
+    let wall = |at: Timestamp| format!("at {}", at.as_secs_f64());
+    let asked = [Asked { recording: &recording, answers: &answers, wall: &wall }];
+    let page = report::replay::render(&asked);
+    assert_eq!(page, report::replay::render(&asked), "same question, same bytes");
+    let sections: Vec<&str> = page.split("<section ").skip(1).collect();
+    assert_eq!(sections.len(), 2);
+    // As it was b is in all the time; only the first policy would have had it out, and so would have left fewer failures.
+    let outs = sections.iter().map(|section| section.matches("class=\"out\"").count()).collect::<Vec<usize>>();
+    assert!(outs[0] >= 2 && outs[1] == 0, "{outs:?}");
+    assert_eq!(answers[1].failures.spared.iter().sum::<u64>(), 0);
+    assert_eq!(answers[0].failures.recorded.iter().sum::<u64>(), 3000);
+    let b = row(&answers[0], "b");
+    assert_eq!(answers[0].failures.spared.iter().sum::<u64>(), b.spared);
+    assert!(
+        page.contains("app/b")
+            && page.contains("as it would have been")
+            && page.contains("The traffic is the recorded one")
+    );
+    for foreign in ["<script", "http://", "https://", "<link"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    // Each lane begins with the recording and its last bar ends with it.
+    let (was, would) = &answers[0].lanes[1];
+    assert_eq!((was.changes().len(), would.changes()[0].0), (1, Timestamp::ZERO));
+    assert_eq!(
+        would.changes().iter().filter(|(_, serving)| *serving == Serving::Out).count() as u64,
+        b.other.ejections
+    );
 }

@@ -10,6 +10,8 @@
 //! sums, so a policy that wants each outcome gets them before the failures of the same drain. A probe that the other core
 //! wants is answered by the destination's next recorded one, or by the last when its time is over.
 
+pub mod film;
+
 mod watched;
 
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use model::time::Timestamp;
 use recorder::{Record, Recording, ReplayError};
 
 use crate::policy::{Policy, PolicyError};
+use film::{Failures, Lane, Met};
 use watched::Watched;
 
 /// What one policy would have done.
@@ -34,6 +37,10 @@ pub struct Answer {
     pub policy: String,
     /// Of each destination that was there at any time, in order.
     pub rows: Vec<(DestinationKey, Row)>,
+    /// How each of them served over time: as it was, and as it would have been; in the same order.
+    pub lanes: Vec<(Lane, Lane)>,
+    /// Failed attempts over time.
+    pub failures: Failures,
 }
 
 /// One destination under both.
@@ -84,7 +91,8 @@ impl std::error::Error for QuestionError {}
 pub fn ask(recording: &Recording, policy: &Policy) -> Result<Answer, QuestionError> {
     let replay = QuestionError::Replay;
     let recorded = recording.core(Registry::default()).map_err(replay)?;
-    let mut question = Question::new(recorded, policy);
+    let failures = Failures::new(recording.begins_at(), recording.header.saved_at);
+    let mut question = Question::new(recorded, policy, failures);
     question.begin(recording.begins_at(), &recording.clusters()).map_err(QuestionError::Policy)?;
     let mut refused = None;
     recording
@@ -110,10 +118,11 @@ struct Question<'a> {
     results: BTreeMap<DestinationKey, (Option<FailureKind>, Option<u16>)>,
     counts: BTreeMap<DestinationKey, (u64, u64)>,
     unseen: BTreeMap<DestinationKey, Duration>,
+    failures: Failures,
 }
 
 impl<'a> Question<'a> {
-    fn new(recorded: Core, policy: &'a Policy) -> Self {
+    fn new(recorded: Core, policy: &'a Policy, failures: Failures) -> Self {
         Self {
             policy,
             now: Timestamp::ZERO,
@@ -123,6 +132,7 @@ impl<'a> Question<'a> {
             pending: BTreeMap::new(),
             results: BTreeMap::new(),
             counts: BTreeMap::new(),
+            failures,
             unseen: BTreeMap::new(),
         }
     }
@@ -131,12 +141,12 @@ impl<'a> Question<'a> {
     fn begin(&mut self, at: Timestamp, clusters: &[Arc<Cluster>]) -> Result<(), PolicyError> {
         self.now = at;
         let saved = without_traffic(self.recorded.core.save());
-        self.recorded.learn();
+        self.recorded.learn(self.now);
         let clusters = self.applied(clusters)?;
         self.other.core.handle(at, Input::Configured { clusters, summary: String::new() });
         self.other.core.handle(at, Input::HealthRestored(Box::new(saved)));
         self.settle_other();
-        self.other.learn();
+        self.other.learn(self.now);
         Ok(())
     }
 
@@ -159,8 +169,8 @@ impl<'a> Question<'a> {
                 if is_new {
                     self.settle_recorded();
                     self.settle_other();
-                    self.recorded.learn();
-                    self.other.learn();
+                    self.recorded.learn(self.now);
+                    self.other.learn(self.now);
                 }
             }
         }
@@ -252,15 +262,20 @@ impl<'a> Question<'a> {
     fn outcome(&mut self, now: Timestamp, event: &OutcomeEvent) {
         let Some(key) = self.recorded.key(event.slot).cloned() else { return };
         let Some(slot) = self.other.slot(&key) else { return };
-        if self.other.is_in(&key) {
+        let is_failure = match event.outcome.class {
+            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => true,
+            OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => false,
+        };
+        let met = if self.other.is_in(&key) { Met::In } else { Met::Out };
+        if is_failure {
+            self.failures.count(now, met);
+        }
+        if met == Met::In {
             self.other.core.handle(now, Input::OutcomeSeen(OutcomeEvent { slot, ..*event }));
             return;
         }
         let (spared, moved) = self.counts.entry(key).or_default();
-        match event.outcome.class {
-            OutcomeClass::AppFail | OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => *spared += 1,
-            OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => *moved += 1,
-        }
+        *(if is_failure { spared } else { moved }) += 1;
     }
 
     fn sum(&mut self, now: Timestamp, sum: Sum) {
@@ -322,8 +337,15 @@ impl<'a> Question<'a> {
             let unseen = self.unseen.get(key).copied().unwrap_or_default();
             Row { recorded: side(&self.recorded), other: side(&self.other), spared, moved, unseen }
         };
-        let rows = self.recorded.destinations.keys().map(|key| (key.clone(), row(key)));
-        Answer { policy: self.policy.name.clone(), rows: rows.collect() }
+        let keys = self.recorded.destinations.keys();
+        let lane =
+            |watched: &Watched, key| watched.destinations.get(key).map(|one| one.lane.clone()).unwrap_or_default();
+        Answer {
+            policy: self.policy.name.clone(),
+            rows: keys.clone().map(|key| (key.clone(), row(key))).collect(),
+            lanes: keys.map(|key| (lane(&self.recorded, key), lane(&self.other, key))).collect(),
+            failures: self.failures,
+        }
     }
 }
 

@@ -25,6 +25,25 @@ pub(crate) fn lanes(film: &Film, ids: &[String], seconds: f64) -> String {
     svg + "</svg>"
 }
 
+/// Lanes of pairs: for each destination since when (seconds) it was what as it was (above) and as it would have been (below).
+#[allow(clippy::type_complexity, reason = "a pair of lanes")]
+pub(crate) fn pairs(
+    ids: &[String],
+    lanes: &[(Vec<(f64, &'static str)>, Vec<(f64, &'static str)>)],
+    seconds: f64,
+) -> String {
+    let height = ids.len() * LANE + FOOT;
+    let mut svg = open(height, "how each destination served, and would have");
+    for (n, (id, (was, would))) in ids.iter().zip(lanes).enumerate() {
+        let top = n * LANE;
+        let _ = write!(svg, "<text x=\"{}\" y=\"{}\" class=\"name\">{}</text>", LEFT - 8, top + 20, escape(id));
+        rectangles(&mut svg, was, "in", seconds, top + 4, 10);
+        rectangles(&mut svg, would, "in", seconds, top + 16, 10);
+    }
+    axis(&mut svg, seconds, height);
+    svg + "</svg>"
+}
+
 /// A curve of one value per bin, with the greatest one written beside it.
 pub(crate) fn curve(values: &[f64], bin: f64, seconds: f64, most: f64, label: &str, class: &str) -> String {
     let height = CURVE + FOOT;
@@ -62,15 +81,20 @@ fn bars(
     height: usize,
     class: fn(f64) -> &'static str,
 ) {
+    // What is shorter than a pixel is drawn as one, but for what is usual.
+    let usual = class(1.0);
+    let drawn: Vec<(f64, &'static str)> = changes.iter().map(|(at, value)| (*at, class(*value))).collect();
+    rectangles(svg, &drawn, usual, seconds, y, height);
+}
+
+fn rectangles(svg: &mut String, changes: &[(f64, &'static str)], usual: &str, seconds: f64, y: usize, height: usize) {
     let ends = changes.iter().skip(1).map(|(at, _)| *at).chain([seconds]);
-    for ((from, value), to) in changes.iter().zip(ends) {
-        // What is shorter than a pixel is drawn as one.
-        let width = (x(to, seconds) - x(*from, seconds)).max(if class(*value) == class(1.0) { 0.0 } else { 1.0 });
+    for ((from, class), to) in changes.iter().zip(ends) {
+        let width = (x(to, seconds) - x(*from, seconds)).max(if *class == usual { 0.0 } else { 1.0 });
         let _ = write!(
             svg,
-            "<rect x=\"{:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{height}\" class=\"{}\"/>",
-            x(*from, seconds),
-            class(*value)
+            "<rect x=\"{:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{height}\" class=\"{class}\"/>",
+            x(*from, seconds)
         );
     }
 }

@@ -13,10 +13,10 @@ pub fn render(plan: &Plan, comparison: &Comparison) -> String {
     let title = escape(&comparison.title);
     let retries =
         if comparison.attempts > 1 { format!("up to {} attempts", comparison.attempts) } else { "no retries".into() };
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n\
-         <p>{} seeds, {retries}. Mean \u{b1} half of the 95 % interval; the drawings show the first seed and the first proxy.</p>\n",
+    let mut page = begin(&title, STYLE);
+    let _ = writeln!(
+        page,
+        "<p>{} seeds, {retries}. Mean \u{b1} half of the 95 % interval; the drawings show the first seed and the first proxy.</p>",
         comparison.seeds
     );
     if let Some(note) = caution(comparison.seeds) {
@@ -43,6 +43,14 @@ pub fn render(plan: &Plan, comparison: &Comparison) -> String {
     page + "</body></html>\n"
 }
 
+/// A page up to its heading.
+pub(super) fn begin(title: &str, style: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>{title}</title><style>{style}</style></head><body>\n<h1>{title}</h1>\n"
+    )
+}
+
 fn table(page: &mut String, comparison: &Comparison) {
     *page += "<table><thead><tr><th>policy</th>";
     for (heading, _) in COLUMNS {
@@ -65,7 +73,7 @@ fn table(page: &mut String, comparison: &Comparison) {
     *page += "</tbody></table>\n";
 }
 
-const STYLE: &str = "\
+pub(super) const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;max-width:1280px;margin:2rem auto;padding:0 1rem;color:#1b2733;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2.2rem 0 .2rem}p{margin:.2rem 0 .6rem}\
 table{border-collapse:collapse;display:block;overflow-x:auto}th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;\
@@ -73,7 +81,7 @@ border-bottom:1px solid #d5dde5;font-variant-numeric:tabular-nums}thead th{white
 tbody th{text-align:left;font-weight:600}tr.oracle{color:#5c6b7a}a{color:inherit}\
 svg{width:100%;height:auto;display:block}.name{font-size:11px;text-anchor:end;fill:#1b2733}\
 .tick{font-size:10px;text-anchor:middle;fill:#5c6b7a}.what{font-size:12px;color:#5c6b7a;margin:.6rem 0 0}\
-rect.well{fill:#e4ebf1}rect.sick{fill:#b3341f}rect.in{fill:#2a7f9e}rect.out{fill:#f0b429}rect.part{fill:#9cc7d6}\
+rect.well{fill:#e4ebf1}rect.sick{fill:#b3341f}rect.in{fill:#2a7f9e}rect.out{fill:#f0b429}rect.part{fill:#9cc7d6}rect.gone{fill:none}\
 path{fill:none;stroke-width:1.3}path.failures{stroke:#b3341f}path.p99{stroke:#2a7f9e}\
 .key{display:inline-block;width:1.6em;height:.8em;margin-left:1em}.key.sick{background:#b3341f}.key.in{background:#2a7f9e}\
 .key.out{background:#f0b429}.key.part{background:#9cc7d6}\

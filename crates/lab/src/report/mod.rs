@@ -10,6 +10,8 @@ pub mod markdown;
 
 pub mod picture;
 
+pub mod replay;
+
 mod chart;
 
 use crate::compare::Estimate;

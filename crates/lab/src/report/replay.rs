@@ -82,8 +82,12 @@ fn section(page: &mut String, number: usize, recording: &Recording, answer: &Ans
     let most = failures.recorded.iter().copied().max().unwrap_or(0) as f64;
     let bin = failures.width.as_secs_f64();
     let recorded: Vec<f64> = failures.recorded.iter().map(|count| *count as f64).collect();
-    let left: Vec<f64> =
-        failures.recorded.iter().zip(&failures.spared).map(|(all, spared)| all.saturating_sub(*spared) as f64).collect();
+    let left: Vec<f64> = failures
+        .recorded
+        .iter()
+        .zip(&failures.spared)
+        .map(|(all, spared)| all.saturating_sub(*spared) as f64)
+        .collect();
     for (what, values, class) in [("failed attempts", recorded, "failures"), ("those left", left, "p99")] {
         let shown = values.iter().take((seconds / bin).ceil() as usize).copied().collect::<Vec<f64>>();
         let _ = write!(page, "<p class=\"what\">{what}, each {bin:.1} s</p>");

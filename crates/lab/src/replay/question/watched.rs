@@ -7,8 +7,11 @@ use health::Core;
 use model::event::{Event, EventKind};
 use model::health::{CheckKind, Health};
 use model::id::{ClusterId, DestinationKey, Slot};
+use model::ratio::Ratio;
+use model::time::Timestamp;
 
 use super::Side;
+use super::film::{Lane, Serving};
 
 /// A core, and what has become of its destinations.
 pub(super) struct Watched {
@@ -20,7 +23,22 @@ pub(super) struct Watched {
 pub(super) struct Seen {
     slot: Option<Slot>,
     pub(super) is_in: bool,
+    /// The part of its weight that it gets while it is in.
+    share: Ratio,
+    pub(super) lane: Lane,
     pub(super) side: Side,
+}
+
+impl Seen {
+    fn serving(&self) -> Serving {
+        Serving::of(self.is_in, self.share)
+    }
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { slot: None, is_in: true, share: Ratio::ONE, lane: Lane::default(), side: Side::default() }
+    }
 }
 
 impl Watched {
@@ -29,17 +47,19 @@ impl Watched {
     }
 
     /// Who is there, under which slots. One that is gone is neither in nor out.
-    pub(super) fn learn(&mut self) {
+    pub(super) fn learn(&mut self, now: Timestamp) {
         self.slots.clear();
-        self.destinations.values_mut().for_each(|one| (one.slot, one.is_in) = (None, true));
+        self.destinations.values_mut().for_each(|one| (one.slot, one.is_in, one.share) = (None, true, Ratio::ONE));
         for cluster in &self.core.view().clusters {
             for one in &cluster.destinations {
                 let key = DestinationKey::new(ClusterId::clone(&cluster.id), one.id.clone());
                 self.slots.insert(one.slot, key.clone());
-                let seen =
-                    self.destinations.entry(key).or_insert(Seen { slot: None, is_in: true, side: Side::default() });
-                (seen.slot, seen.is_in) = (Some(one.slot), one.is_available);
+                let seen = self.destinations.entry(key).or_default();
+                (seen.slot, seen.is_in, seen.share) = (Some(one.slot), one.is_available, one.share);
             }
+        }
+        for seen in self.destinations.values_mut() {
+            seen.lane.turn(now, if seen.slot.is_some() { seen.serving() } else { Serving::Gone });
         }
     }
 
@@ -48,6 +68,7 @@ impl Watched {
             EventKind::Availability { destination, available, .. } => {
                 if let Some(seen) = self.destinations.get_mut(destination) {
                     seen.is_in = *available;
+                    seen.lane.turn(event.at, seen.serving());
                 }
             }
             EventKind::Transition(one) if one.check == CheckKind::Passive && one.to == Health::Unhealthy => {
@@ -55,11 +76,13 @@ impl Watched {
                     seen.side.ejections += 1;
                 }
             }
-            EventKind::Transition(_)
-            | EventKind::Share { .. }
-            | EventKind::Shadow { .. }
-            | EventKind::Config { .. }
-            | EventKind::Draining => {}
+            EventKind::Share { destination, share, .. } => {
+                if let Some(seen) = self.destinations.get_mut(destination) {
+                    seen.share = *share;
+                    seen.lane.turn(event.at, seen.serving());
+                }
+            }
+            EventKind::Transition(_) | EventKind::Shadow { .. } | EventKind::Config { .. } | EventKind::Draining => {}
         }
     }
 

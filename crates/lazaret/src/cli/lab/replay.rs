@@ -2,11 +2,12 @@
 
 mod read;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::lab::policy::{Policy, split};
 use ::lab::replay::question::{self, Answer, QuestionError};
 use ::lab::replay::text;
+use ::lab::report::replay::Asked;
 use control::document::Clock;
 use health::Registry;
 use recorder::{Recording, ReplayError};
@@ -29,6 +30,9 @@ pub(super) struct Arguments {
     /// commas between.
     #[arg(long, value_name = "NAMES")]
     policies: Option<String>,
+    /// Write a page as well: beside what was what would have been, and the failures that would have been left.
+    #[arg(long, value_name = "FILE", requires = "policies")]
+    report: Option<PathBuf>,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
     format: FormatWord,
@@ -77,8 +81,13 @@ fn rerun(arguments: &Arguments, read: &Read) -> Result<Outcome, Refused> {
 /// What others would have made of it.
 fn ask(arguments: &Arguments, read: &Read, names: &str) -> Result<Outcome, Refused> {
     let (mut shown, mut documents) = (String::new(), Vec::new());
-    for recording in &read.recordings {
-        let answers = answers(recording, names)?;
+    let answered: Result<Vec<_>, Refused> =
+        read.recordings.iter().map(|recording| Ok((recording, answers(recording, names)?))).collect();
+    let answered = answered?;
+    if let Some(path) = &arguments.report {
+        report(path, &answered)?;
+    }
+    for (recording, answers) in &answered {
         let clock = clock(recording);
         let wall = |at| clock.text(at);
         match arguments.format {
@@ -86,9 +95,9 @@ fn ask(arguments: &Arguments, read: &Read, names: &str) -> Result<Outcome, Refus
                 if read.shape == Shape::Many {
                     shown += &text::head(recording, recording.header.saved_at, &wall);
                 }
-                shown += &text::answers(&answers);
+                shown += &text::answers(answers);
             }
-            FormatWord::Json => documents.push(text::answers_json(recording, &answers, &wall)),
+            FormatWord::Json => documents.push(text::answers_json(recording, answers, &wall)),
         }
     }
     say(&match arguments.format {
@@ -96,6 +105,19 @@ fn ask(arguments: &Arguments, read: &Read, names: &str) -> Result<Outcome, Refus
         FormatWord::Json => read.document(documents),
     });
     Ok(Outcome::Same)
+}
+
+fn report(path: &Path, answered: &[(&Recording, Vec<Answer>)]) -> Result<(), Refused> {
+    let walls: Vec<_> = answered
+        .iter()
+        .map(|(recording, _)| {
+            let clock = clock(recording);
+            move |at| clock.text(at)
+        })
+        .collect();
+    let asked: Vec<Asked<'_>> =
+        (answered.iter().zip(&walls)).map(|((recording, answers), wall)| Asked { recording, answers, wall }).collect();
+    super::write(path, &::lab::report::replay::render(&asked))
 }
 
 fn answers(recording: &Recording, names: &str) -> Result<Vec<Answer>, Refused> {
