@@ -11,7 +11,7 @@
 //!   Reader  <──────────────────│ ring, per worker      │<────────────── Worker::report
 //!        ^                     └───────────────────────┘                   │
 //!        └────────── waker, on the first event since the last drain ───────┘
-//!                    gates, budgets: one compare-exchange, from any thread
+//!                    gates, budgets, places: one compare-exchange, from any thread
 //! ```
 //!
 //! A request that succeeds costs plain stores into memory of its own worker, nothing else: no lock, no
@@ -28,6 +28,7 @@ mod cell;
 mod event;
 pub mod first_byte;
 mod gate;
+mod place;
 mod reader;
 mod record;
 mod ring;
@@ -36,7 +37,8 @@ mod sync;
 mod table;
 mod worker;
 
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use model::id::{Slot, WorkerId};
@@ -46,6 +48,7 @@ use model::time::Timestamp;
 pub use crate::cell::Current;
 pub use crate::event::Ended;
 pub use crate::gate::GateGuard;
+pub use crate::place::PlaceGuard;
 pub use crate::reader::{Drained, Reader};
 pub use crate::worker::{InFlight, Worker};
 pub use model::outcome::Trend;
@@ -57,6 +60,7 @@ use crate::shared::Shared;
 pub struct Board<S> {
     cell: SnapshotCell<S>,
     shared: Arc<Shared>,
+    watcher: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl<S> Board<S> {
@@ -70,7 +74,11 @@ impl<S> Board<S> {
 
     /// The same with room for `events` in each worker's ring, rounded up to a power of two.
     pub fn with_ring(workers: usize, snapshot: Arc<S>, events: usize) -> Arc<Self> {
-        Arc::new(Self { cell: SnapshotCell::new(snapshot), shared: Arc::new(Shared::new(workers, events)) })
+        Arc::new(Self {
+            cell: SnapshotCell::new(snapshot),
+            shared: Arc::new(Shared::new(workers, events)),
+            watcher: OnceLock::new(),
+        })
     }
 
     /// The handle of one worker, for the thread that calls. `None` when there is no such worker, or while its handle
@@ -87,6 +95,15 @@ impl<S> Board<S> {
     /// Makes `snapshot` the one that the next request of every worker sees.
     pub fn publish(&self, snapshot: Arc<S>) {
         self.cell.publish(snapshot);
+        if let Some(told) = self.watcher.get() {
+            told();
+        }
+    }
+
+    /// Called after each snapshot that is published, on the publisher's thread: it must be quick and must not block. The
+    /// first watcher stays.
+    pub fn watch(&self, watcher: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.watcher.set(watcher);
     }
 
     /// The published snapshot. For threads that carry no traffic; workers use [`Worker::snapshot`], which touches no
@@ -199,6 +216,11 @@ impl<S> Board<S> {
     /// Claims the destination's gate until `now + lease`; `None` while somebody holds it.
     pub fn claim(&self, slot: Slot, now: Timestamp, lease: Duration) -> Option<GateGuard> {
         gate::claim(&self.shared, slot, now, lease)
+    }
+
+    /// Takes one of a destination's `most` places; `None` when all are taken.
+    pub fn take_place(&self, slot: Slot, most: NonZeroU32) -> Option<PlaceGuard> {
+        place::take(&self.shared, slot, most)
     }
 
     /// Opens a gate for one more claim, whoever holds it: the core has decided on what came of the last one.

@@ -1,4 +1,4 @@
-//! All that is shared, apart from the snapshot: one state per worker, gates, budgets and the waker.
+//! All that is shared, apart from the snapshot: one state per worker, gates, places, budgets and the waker.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use model::time::Timestamp;
 use crate::budget::Budget;
 use crate::first_byte::BUCKETS;
 use crate::gate::Gate;
+use crate::place::Places;
 use crate::record::Record;
 use crate::ring::Ring;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
@@ -19,6 +20,7 @@ use crate::table::Table;
 pub(crate) struct Shared {
     pub(crate) workers: Box<[CachePadded<WorkerState>]>,
     pub(crate) gates: Table<Gate>,
+    pub(crate) places: Table<Places>,
     budgets: Table<Budget>,
     /// By slot: [`Trend`] as a flag.
     failing: Table<AtomicBool>,
@@ -33,6 +35,7 @@ impl Shared {
         Self {
             workers: (0..workers).map(|_| CachePadded::new(WorkerState::new(events))).collect(),
             gates: Table::new(),
+            places: Table::new(),
             budgets: Table::new(),
             failing: Table::new(),
             latencies: Table::new(),

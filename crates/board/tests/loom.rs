@@ -152,3 +152,27 @@ fn two_withdrawals_never_take_more_than_there_is() {
         assert_eq!(board.balance(0), 500);
     });
 }
+
+#[test]
+fn who_finds_all_places_taken_and_then_waits_is_seen_by_who_gives_back() {
+    explore(|| {
+        let board = Board::with_ring(0, Arc::new(()), 1);
+        let one = std::num::NonZeroU32::MIN;
+        // The chunk is made before the threads part: its once-cell is the standard library's.
+        let held = board.take_place(SLOT, one).unwrap();
+        let waiting = Arc::new(AtomicU64::new(0));
+        let (other, seen) = (Arc::clone(&board), Arc::clone(&waiting));
+        let giving = thread::spawn(move || {
+            drop(held);
+            seen.load(Ordering::SeqCst)
+        });
+        // As the queue does: joins, then looks once more.
+        waiting.store(1, Ordering::SeqCst);
+        let found = other.take_place(SLOT, one);
+        let was_seen = giving.join().unwrap() == 1;
+        assert!(found.is_some() || was_seen, "nobody would ever wake the one that waits");
+        drop(found);
+        let again = board.take_place(SLOT, one);
+        assert!(again.is_some() && board.take_place(SLOT, one).is_none(), "none is lost and none is made");
+    });
+}

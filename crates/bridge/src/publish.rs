@@ -164,6 +164,7 @@ fn cluster_view(
         picker: Picker::new(cluster, policies).with_shares(&shares),
         affinity: cluster.session_affinity.clone(),
         retry: cluster.retry.clone(),
+        queue: ClusterView::queue_of(cluster),
         timeouts: cluster.timeouts,
         host: cluster.host,
         http: cluster.traffic_http(),
@@ -189,6 +190,7 @@ fn destination_view(destination: &Destination, state: &DestinationHealth) -> Des
         because: state.because,
         is_gated: state.is_gated,
         share: state.share,
+        max_connections: destination.max_connections,
     }
 }
 

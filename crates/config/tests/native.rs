@@ -7,7 +7,7 @@ use config::{FileKind, Loaded, PolicyNames, load};
 use model::active::{ActivePolicy, ProbeKind, ProbeStart, StatusRange};
 use model::available::AvailablePolicy;
 use model::balancing::{HashKey, LoadBalancing};
-use model::cluster::{Compat, UpstreamHost};
+use model::cluster::{Compat, Queue, UpstreamHost};
 use model::config::{AccessLog, ControlSocket, RequestId};
 use model::destination::Tier;
 use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
@@ -82,6 +82,10 @@ fn every_served_key_is_read() {
     assert_eq!(api.retry.non_idempotent, NonIdempotent::WithKey);
     assert_eq!(api.retry.conditions.statuses, [500, 502, 503, 504, 429, 403, 404]);
     assert_eq!(api.destinations[0].max_fails.unwrap().max_fails, 5);
+    let most: Vec<_> = api.destinations.iter().map(|one| one.max_connections.map(|most| most.get())).collect();
+    assert_eq!(most, [None, None, Some(40)]);
+    let (busy_timeout, unavailable_timeout) = (Duration::from_secs(2), Duration::from_millis(500));
+    assert_eq!(api.queue, Queue { length: 50, busy_timeout, unavailable_timeout });
     let second = &config.clusters[1];
     assert!(second.health_check.active.is_some(), "an empty block turns the check on");
     assert!(second.health_check.passive.is_none());
@@ -102,6 +106,8 @@ fn the_defaults_are_those_of_the_documentation() {
     assert_eq!(cluster.compat, Compat::None);
     assert_eq!(cluster.retry, RetryRules::native());
     assert_eq!(cluster.timeouts.connect, Duration::from_secs(1));
+    assert_eq!((cluster.queue.length, cluster.queue.busy_timeout), (100, Duration::from_secs(1)));
+    assert!(cluster.queue.unavailable_timeout.is_zero(), "where nobody is available nobody waits");
     let active = cluster.health_check.active.as_ref().unwrap();
     assert_eq!((active.interval, active.timeout), (Duration::from_secs(5), Duration::from_secs(2)));
     assert_eq!(active.confirm_interval, Duration::from_secs(1));

@@ -5,7 +5,7 @@
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
 //! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`access`] (who may come), [`limit`] (how often),
-//! [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`grpc`],
+//! [`queue`] (who waits), [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`grpc`],
 //! [`reason`].
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,8 @@ pub mod walk;
 pub mod access;
 
 pub mod limit;
+
+pub mod queue;
 
 pub mod split;
 

@@ -6,7 +6,7 @@ use balance::affinity::{self, Pin, cookie, hash};
 use balance::{IndexSet, Key, Loads};
 use model::affinity::AffinityFailurePolicy;
 use model::balancing::HashKey;
-use model::id::DestinationIndex;
+use model::id::{DestinationIndex, Slot};
 use model::random::Random;
 use model::ratio::Ratio;
 use model::request::{Fields, RequestFacts};
@@ -14,7 +14,7 @@ use retry::Pool;
 
 use crate::limit::ClientKey;
 use crate::snapshot::{ClusterView, DestinationView};
-use crate::step::{Admission, Shared};
+use crate::step::{Admission, Places, Refused, Shared};
 use crate::walk::Worker;
 
 /// What a pick comes to.
@@ -24,6 +24,19 @@ pub(crate) enum Picked {
     One(DestinationIndex, Admission),
     /// There is none.
     Nobody,
+    /// There are some, and all have as many requests as they may have.
+    Busy,
+}
+
+/// What an exchange's first pick comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// That of balancing, or the pinned one.
+    Picked(Picked),
+    /// The pinned one has no place free; this is what balancing says of the others.
+    Elsewhere(Picked),
+    /// The pinned one has no place free, and no other may serve.
+    PinBusy(Slot),
     /// The pinned one cannot serve, and no other may.
     PinLost,
 }
@@ -45,33 +58,30 @@ pub(crate) fn first(
     trial: Trial,
     worker: &mut Worker,
     shared: &impl Shared,
-) -> Picked {
+) -> First {
+    let mut balanced = || next(cluster, &IndexSet::default(), key, trial, worker, shared);
     let policy = cluster.affinity.as_ref().map(|affinity| affinity.failure_policy);
-    match (pin, policy) {
-        (Pin::Absent, _) | (_, None) => next(cluster, &IndexSet::default(), key, trial, worker, shared),
-        (Pin::To(index), Some(policy)) => {
-            let is_available = cluster.available.contains(&index.0);
-            match is_available.then(|| admit(cluster, index, shared)).flatten() {
-                Some(admission) => Picked::One(index, admission),
-                None => without_pin(cluster, policy, key, trial, worker, shared),
-            }
-        }
-        (Pin::Unknown, Some(policy)) => without_pin(cluster, policy, key, trial, worker, shared),
+    let (Some(policy), Pin::To(_) | Pin::Unknown) = (policy, pin) else { return First::Picked(balanced()) };
+    let refused = match pinned(cluster, pin) {
+        None => Refused::Gate,
+        Some((index, destination)) => match (admit(cluster, index, shared), policy) {
+            (Ok(admission), _) => return First::Picked(Picked::One(index, admission)),
+            (Err(Refused::Place), AffinityFailurePolicy::Return503Error) => return First::PinBusy(destination.slot),
+            (Err(refused), _) => refused,
+        },
+    };
+    match (policy, refused) {
+        (AffinityFailurePolicy::Redistribute, Refused::Gate) => First::Picked(balanced()),
+        (AffinityFailurePolicy::Redistribute, Refused::Place) => First::Elsewhere(balanced()),
+        (AffinityFailurePolicy::Return503Error, Refused::Gate | Refused::Place) => First::PinLost,
     }
 }
 
-fn without_pin(
-    cluster: &ClusterView,
-    policy: AffinityFailurePolicy,
-    key: Key,
-    trial: Trial,
-    worker: &mut Worker,
-    shared: &impl Shared,
-) -> Picked {
-    match policy {
-        AffinityFailurePolicy::Redistribute => next(cluster, &IndexSet::default(), key, trial, worker, shared),
-        AffinityFailurePolicy::Return503Error => Picked::PinLost,
-    }
+/// The destination that the client's session lives on, while it is available.
+pub(crate) fn pinned(cluster: &ClusterView, pin: Pin) -> Option<(DestinationIndex, &DestinationView)> {
+    let Pin::To(index) = pin else { return None };
+    let destination = cluster.destinations.get(index.index())?;
+    cluster.available.contains(&index.0).then_some((index, destination))
 }
 
 /// Whether this request leaves the destination that its session lives on: one that gets a part of its weight keeps that
@@ -97,39 +107,50 @@ pub(crate) fn next(
     let mut refused: Option<IndexSet> = None;
     // Gated ones that would have been picked by a request that may be their trial.
     let mut spared: Option<IndexSet> = None;
+    let mut is_busy = false;
     // Each round but the last refuses one more.
     for _ in 0..=cluster.available.len() {
         let excluded = refused.as_ref().unwrap_or(tried);
         let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else { break };
         let is_spared = trial == Trial::LastResort && is_gated(cluster, index);
-        match (!is_spared).then(|| admit(cluster, index, shared)).flatten() {
-            Some(admission) => return Picked::One(index, admission),
-            None => refused.get_or_insert_with(|| tried.clone()).insert(index),
-        }
         if is_spared {
             spared.get_or_insert_with(IndexSet::default).insert(index);
+        } else {
+            match admit(cluster, index, shared) {
+                Ok(admission) => return Picked::One(index, admission),
+                Err(refused) => is_busy |= refused == Refused::Place,
+            }
         }
+        refused.get_or_insert_with(|| tried.clone()).insert(index);
     }
-    let mut spared = cluster
-        .available
-        .iter()
-        .map(|&index| DestinationIndex(index))
-        .filter(|&index| spared.as_ref().is_some_and(|spared| spared.contains(index)));
-    let found = spared.find_map(|index| Some((index, admit(cluster, index, shared)?)));
-    found.map_or(Picked::Nobody, |(index, admission)| Picked::One(index, admission))
+    let is_spared = |index: &DestinationIndex| spared.as_ref().is_some_and(|spared| spared.contains(*index));
+    let mut last = cluster.available.iter().map(|&index| DestinationIndex(index)).filter(is_spared);
+    let found = last.find_map(|index| match admit(cluster, index, shared) {
+        Ok(admission) => Some(Picked::One(index, admission)),
+        Err(refused) => {
+            is_busy |= refused == Refused::Place;
+            None
+        }
+    });
+    found.unwrap_or(if is_busy { Picked::Busy } else { Picked::Nobody })
 }
 
 fn is_gated(cluster: &ClusterView, index: DestinationIndex) -> bool {
     cluster.destinations.get(index.index()).is_some_and(|destination| destination.is_gated)
 }
 
-/// Claims the destination's gate where one stands; `None` when somebody holds it.
-fn admit(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> Option<Admission> {
-    let destination = cluster.destinations.get(index.index())?;
-    if !destination.is_gated {
-        return Some(Admission::Open);
+/// Claims the destination's gate where one stands, and one of its places where they are counted.
+fn admit(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> Result<Admission, Refused> {
+    let destination = cluster.destinations.get(index.index()).ok_or(Refused::Gate)?;
+    let places = destination.max_connections.map(|most| Places { most, cluster: cluster.budget });
+    if destination.is_gated {
+        return shared.claim(destination.slot, places).map(|()| Admission::Gate);
     }
-    shared.claim(destination.slot).then_some(Admission::Gate)
+    match places {
+        None => Ok(Admission::Open),
+        Some(places) if shared.occupy(destination.slot, places) => Ok(Admission::Place),
+        Some(_) => Err(Refused::Place),
+    }
 }
 
 /// How the untried ones are doing.

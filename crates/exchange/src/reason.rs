@@ -35,6 +35,10 @@ pub enum Reason {
     NoLiveUpstreams,
     /// The pinned destination is not available and its policy says 503.
     AffinityLost,
+    /// All destinations have as many requests as they may have, and as many wait as may: 503.
+    QueueFull,
+    /// The same, and none became free in time: 503.
+    QueueTimeout,
     /// Name not found: 502.
     Dns,
     /// Refused: 502.
@@ -71,7 +75,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for the documentation and the tests.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::Route,
         Self::Denied,
         Self::AccessDenied,
@@ -86,6 +90,8 @@ impl Reason {
         Self::NoneAvailable,
         Self::NoLiveUpstreams,
         Self::AffinityLost,
+        Self::QueueFull,
+        Self::QueueTimeout,
         Self::Dns,
         Self::ConnectionRefused,
         Self::Unreachable,
@@ -153,7 +159,13 @@ impl Reason {
             | Self::Unprocessed
             | Self::ProtocolError
             | Self::HeadTooLarge => 502,
-            Self::NoCluster | Self::NoneAvailable | Self::AffinityLost | Self::Maintenance | Self::Local => 503,
+            Self::NoCluster
+            | Self::NoneAvailable
+            | Self::AffinityLost
+            | Self::QueueFull
+            | Self::QueueTimeout
+            | Self::Maintenance
+            | Self::Local => 503,
             Self::ConnectTimeout | Self::ResponseTimeout | Self::PerTryTimeout | Self::Deadline => 504,
         }
     }
@@ -169,6 +181,7 @@ impl Reason {
             Self::NoneAvailable | Self::NoLiveUpstreams | Self::AffinityLost | Self::Maintenance => {
                 "destination_unavailable"
             }
+            Self::QueueFull | Self::QueueTimeout => "connection_limit_reached",
             Self::Dns => "dns_error",
             Self::ConnectionRefused => "connection_refused",
             Self::Unreachable => "destination_ip_unroutable",
@@ -199,6 +212,8 @@ impl Reason {
             Self::NoneAvailable => "none-available",
             Self::NoLiveUpstreams => "no-live-upstreams",
             Self::AffinityLost => "affinity-lost",
+            Self::QueueFull => "queue-full",
+            Self::QueueTimeout => "queue-timeout",
             Self::Dns => "name-not-found",
             Self::ConnectionRefused => "connection-refused",
             Self::Unreachable => "unreachable",

@@ -2,13 +2,14 @@
 //!
 //! Built by bridge/publish on each change of either; parts that did not change are shared between two snapshots.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::address::Url;
 use model::affinity::SessionAffinity;
 use model::available::Because;
-use model::cluster::{Cluster, Compat, UpstreamHost};
+use model::cluster::{Cluster, Compat, Queue, UpstreamHost};
 use model::config::Config;
 use model::id::{ClusterId, ClusterIndex, DestinationId, Revision, RouteId, Slot};
 use model::page::ErrorPage;
@@ -148,6 +149,8 @@ pub struct ClusterView {
     pub affinity: Option<SessionAffinity>,
     /// What is tried again.
     pub retry: RetryRules,
+    /// How requests wait; `None` where there is nothing to wait for, as in nearly all clusters.
+    pub queue: Option<Queue>,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// What Host destinations see.
@@ -158,6 +161,15 @@ pub struct ClusterView {
     pub needs: Needs,
     /// The cluster's place among the board's retry budgets; kept while its id stays.
     pub budget: u32,
+}
+
+impl ClusterView {
+    /// Its queue, where a request may have to wait in it.
+    pub fn queue_of(cluster: &Cluster) -> Option<Queue> {
+        let is_limited = cluster.destinations.iter().any(|destination| destination.max_connections.is_some());
+        let waits = is_limited || !cluster.queue.unavailable_timeout.is_zero();
+        (waits && cluster.compat != Compat::Nginx).then_some(cluster.queue)
+    }
 }
 
 /// What the cluster's passive policies want to hear of.
@@ -193,6 +205,8 @@ pub struct DestinationView {
     pub is_gated: bool,
     /// The part of its weight that it gets.
     pub share: Ratio,
+    /// Most requests in flight; `None`: no limit.
+    pub max_connections: Option<NonZeroU32>,
 }
 
 /// Where to connect.

@@ -1,5 +1,6 @@
 //! What goes into the machine and what comes out.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,12 @@ pub enum Input {
     },
     /// The request's body was read as [`Step::Gather`] asked, or is not to be: a destination is needed now.
     Gathered,
+    /// Something may have become free for this request, and it is its turn among those that wait.
+    Woken,
+    /// The wait of [`Step::Wait`] is over.
+    WaitOver,
+    /// As many wait already as may.
+    QueueFull,
     /// The total deadline is over.
     DeadlineReached,
     /// The client went away before its answer began.
@@ -60,6 +67,15 @@ pub enum Step {
     /// Read the request's body to its end before a destination is chosen, then tell [`Input::Gathered`]. No destination
     /// has part in what happens until then; a fault of the client is answered without asking the machine again.
     Gather,
+    /// Nobody can take the request now: join those of its cluster that wait, in the order of arrival, and tell
+    /// [`Input::Woken`] when it is first there and whenever something may have changed, [`Input::WaitOver`] at `until`.
+    /// A driver that finds as many there as may wait tells [`Input::QueueFull`].
+    Wait {
+        /// Until when.
+        until: Timestamp,
+        /// A place at this destination alone helps; `None`: at any.
+        wants: Option<Slot>,
+    },
     /// Start an attempt.
     Connect(Attempt),
     /// Keep this response (head and body, as far as it fits the replay limit) and start another attempt; the held one
@@ -86,7 +102,7 @@ pub struct Attempt {
     pub number: u8,
     /// Which connection to use.
     pub connection: Connection,
-    /// How it came past the destination's gate.
+    /// What it holds of the destination.
     pub admission: Admission,
     /// Its own time, from its beginning to its response's head; `None`: it has no limit of its own.
     pub limit: Option<TryLimit>,
@@ -119,13 +135,15 @@ pub enum Connection {
     Fresh,
 }
 
-/// How an attempt came past its destination's gate.
+/// What an attempt holds of its destination until it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// There was none.
+    /// Nothing: its destination has no gate, and its places are not counted.
     Open,
-    /// It holds the gate, which is given back when the attempt ends.
+    /// The gate, and one of the places where they are counted.
     Gate,
+    /// One of the places (`max_connections`).
+    Place,
 }
 
 /// An answer of our own.
@@ -161,7 +179,8 @@ pub struct Report {
     pub destination: DestinationIndex,
     /// When the destination was picked.
     pub picked_at: Timestamp,
-    /// How it came past the destination's gate.
+    /// What it held of the destination and gives back now, its place not before a stream of events is over. `Open` also
+    /// where a later report does.
     pub admission: Admission,
     /// What the policies learn.
     pub outcome: Outcome,
@@ -180,6 +199,24 @@ pub enum Part {
     Broken,
 }
 
+/// A destination's places (`max_connections`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// So many are there.
+    pub most: NonZeroU32,
+    /// The number of its cluster's budget: those who wait for that cluster are told of a place that is given back.
+    pub cluster: u32,
+}
+
+/// What keeps a request from a destination that is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Somebody holds its gate.
+    Gate,
+    /// All its places are taken.
+    Place,
+}
+
 /// What the machine shares with other exchanges: reads of counts, and the few writes that a retry or a gate costs.
 pub trait Shared {
     /// Requests in flight at a destination, all workers together.
@@ -191,8 +228,13 @@ pub trait Shared {
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;
     /// Whether the cluster's budget holds the price of one retry. Takes nothing.
     fn can_pay(&self, budget: u32, cost: Cost) -> bool;
-    /// Claims the destination's gate; false when somebody holds it.
-    fn claim(&self, slot: Slot) -> bool;
+    /// Claims the destination's gate, and one of its places where they are counted, for the attempt that begins. An
+    /// error: nothing was claimed.
+    fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused>;
+    /// Takes one of the destination's places, for the attempt that begins; false when there is none.
+    fn occupy(&self, slot: Slot, places: Places) -> bool;
+    /// Whether requests wait for the cluster: a new one does not go before them.
+    fn is_queued(&self, cluster: u32) -> bool;
     /// Whether more than half of the destination's attempts of the last 10 s failed (of five or more): when all that is
     /// left fails like that, requests whose bytes went out are not repeated.
     fn is_failing(&self, slot: Slot) -> bool;

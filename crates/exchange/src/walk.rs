@@ -7,6 +7,7 @@
 //!    │          │  └─ ResponseHead ─────────> Forwarding ── ResponseEnded, DeadlineReached, ClientGone ──> Ended
 //!    │          │       Step::Forward                        Step::Done                                      ^
 //!    │          └─ AttemptEnded, may not; DeadlineReached; ClientGone: Step::Answer or Step::AnswerHeld ─────┤
+//!    ├─ nobody can take it now: Step::Wait ──> Waiting ── Woken ──> Attempting, as from begin; WaitOver ──> Step::Answer
 //!    ├─ the body is to be read first: Step::Gather ──> Gathering ── Gathered ──> Attempting, as from begin
 //!    └─ bad path, no route, not admitted, respond, redirect, deny, none available: Step::Answer ───────────────────────────┘
 //! ```
@@ -15,13 +16,15 @@
 //! nothing is allocated.
 //!
 //! This file has the states and the inputs; `start` begins, `next` decides what follows an attempt, `pace` how long one
-//! may take, `end` forwards and reports.
+//! may take, `wait` waits for a place, `end` forwards and reports.
 
 mod start;
 
 mod next;
 
 mod pace;
+
+mod wait;
 
 mod end;
 
@@ -73,7 +76,7 @@ impl Worker {
 }
 
 /// One exchange. The caller keeps the snapshot it began with and passes the same one to every call; only with
-/// [`Input::Gathered`] it may change to a newer one of the same configuration, since time has passed.
+/// [`Input::Gathered`] and [`Input::Woken`] it may change to a newer one of the same configuration, since time has passed.
 #[derive(Debug)]
 pub struct Exchange {
     state: State,
@@ -106,6 +109,8 @@ pub struct Exchange {
 enum State {
     /// The request's body is read; no destination is chosen.
     Gathering,
+    /// No destination can take it now.
+    Waiting(wait::Waiting),
     /// An attempt runs.
     Attempting(Running),
     /// Its response goes to the client.
@@ -150,7 +155,7 @@ enum Resend {
 enum Session {
     /// There, or where it will live from now on.
     AtHome,
-    /// Elsewhere for this time, because its destination is spared.
+    /// Elsewhere for this time, because its destination is spared or full.
     Visiting,
 }
 
@@ -223,9 +228,17 @@ impl Exchange {
             // No attempt runs that could have got so far.
             (
                 State::Gathering,
-                Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. },
+                Input::ResponseHead { .. }
+                | Input::AttemptEnded { .. }
+                | Input::ResponseEnded { .. }
+                | Input::Woken
+                | Input::WaitOver
+                | Input::QueueFull,
             ) => Step::Gather,
-            (State::Attempting(running), Input::Gathered) => Step::Connect(running.attempt),
+            (State::Waiting(waiting), input) => self.waiting(now, waiting, &input, snapshot, worker, shared),
+            (State::Attempting(running), Input::Gathered | Input::Woken | Input::WaitOver | Input::QueueFull) => {
+                Step::Connect(running.attempt)
+            }
             (State::Attempting(running), Input::ResponseHead { status, retry_after, body_replayable, content }) => {
                 let head = AttemptEnd { retry_after, ..cut(None, Some(status)) };
                 match self.cluster(snapshot) {
@@ -261,10 +274,16 @@ impl Exchange {
             (State::Forwarding(running, status), Input::ClientGone) => {
                 self.finish(running, &cut(Some(FailureKind::ClientGone), Some(status)), snapshot, worker)
             }
-            (State::Forwarding(..), Input::ResponseHead { .. } | Input::Gathered) => Step::Forward,
+            (
+                State::Forwarding(..),
+                Input::ResponseHead { .. } | Input::Gathered | Input::Woken | Input::WaitOver | Input::QueueFull,
+            ) => Step::Forward,
             (
                 State::Ended,
                 Input::Gathered
+                | Input::Woken
+                | Input::WaitOver
+                | Input::QueueFull
                 | Input::ResponseHead { .. }
                 | Input::AttemptEnded { .. }
                 | Input::ResponseEnded { .. }
@@ -285,7 +304,7 @@ impl Exchange {
     pub fn picked_at(&self) -> Option<Timestamp> {
         match self.state {
             State::Attempting(running) | State::Forwarding(running, _) => Some(running.picked_at),
-            State::Gathering | State::Ended => None,
+            State::Gathering | State::Waiting(_) | State::Ended => None,
         }
     }
 

@@ -248,6 +248,7 @@ impl World {
         loop {
             let input = match step {
                 Step::Gather => Input::Gathered,
+                Step::Wait { .. } => Input::WaitOver,
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => {
                     let act = self.servers[attempt.destination.index()].next(self.now);
                     let cost = if act == Act::Hang { self.read } else { Duration::from_micros(1) };

@@ -4,10 +4,11 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use exchange::step::{Connection, Content, Part};
-use exchange::{Attempt, Input, Replay, Step};
+use exchange::{Admission, Attempt, Input, Replay, Step};
 use model::available::Because;
 use model::balancing::LoadBalancing;
 use model::cluster::Compat;
@@ -58,8 +59,15 @@ fn any_input() -> impl Strategy<Value = Input> {
         8 => (any_end(), any_replay()).prop_map(|(end, body_replayable)| Input::AttemptEnded { end, body_replayable }),
         1 => any_end().prop_map(|end| Input::ResponseEnded { end }),
         1 => Just(Input::DeadlineReached),
+        2 => Just(Input::Woken),
+        1 => prop::sample::select(vec![Input::WaitOver, Input::QueueFull]),
         1 => Just(Input::ClientGone),
     ]
+}
+
+/// What only an exchange that waits is told.
+fn is_of_queue(input: &Input) -> bool {
+    matches!(input, Input::Woken | Input::WaitOver | Input::QueueFull)
 }
 
 proptest! {
@@ -75,6 +83,10 @@ proptest! {
         destinations in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.3), 0u32..3), 1..6),
         timeout in prop::option::of(1u64..10_000),
         is_broke in prop::bool::weighted(0.1),
+        // Of two places at each destination so many are taken; 0: its places are not counted.
+        taken in prop::collection::vec(prop::sample::select(vec![0u32, 0, 1, 2]), 6),
+        unavailable in prop::sample::select(vec![0u64, 700]),
+        is_queued in prop::bool::weighted(0.2),
         inputs in prop::collection::vec((any_input(), 0u64..500), 1..30),
     ) {
         let names: Vec<String> = (0..destinations.len()).map(|at| format!("d{at}")).collect();
@@ -87,6 +99,10 @@ proptest! {
         for (destination, (_, _, weight)) in cluster.destinations.iter_mut().zip(&destinations) {
             destination.weight = *weight;
         }
+        for (destination, taken) in cluster.destinations.iter_mut().zip(&taken) {
+            destination.max_connections = (*taken > 0).then_some(NonZeroU32::MIN.saturating_add(1));
+        }
+        cluster.queue.unavailable_timeout = Duration::from_millis(unavailable);
         let states: Vec<State> = (0..).zip(&destinations)
             .map(|(slot, (_, is_gated, _))| State { slot: Slot(slot), because: Because::Health, is_gated: *is_gated })
             .collect();
@@ -94,8 +110,11 @@ proptest! {
         let snapshot = snapshot(view(&cluster, &states, available.clone()), &[route(timeout.map(Duration::from_millis))]);
         let board = Board::default();
         board.is_broke.set(is_broke);
+        board.is_queued.set(is_queued);
+        board.places.borrow_mut().extend((0..).zip(taken.iter().copied()));
 
         let (mut walk, mut step) = Walk::begin(&Request::method(method), &snapshot, &board);
+        let began = walk.now;
         let mut tried: BTreeSet<u32> = BTreeSet::new();
         let (mut connects, mut resends, mut reports) = (0u32, 0u32, 0u32);
         let mut is_stream = false;
@@ -103,11 +122,29 @@ proptest! {
         let mut running: Option<Attempt> = None;
         let mut forwarded = false;
         let mut ended = false;
+        let mut is_waiting;
+        let mut has_waited = false;
         let mut inputs = inputs.into_iter();
         loop {
+            is_waiting = false;
             match &step {
                 Step::Gather => prop_assert!(false, "no route of these buffers"),
+                Step::Wait { until, wants } => {
+                    prop_assert!(connects == 0 && !ended && compat != Compat::Nginx, "only who has tried nobody waits");
+                    prop_assert!(until.since(began) <= cluster.queue.busy_timeout, "from its beginning, not from the last look");
+                    prop_assert_eq!(*wants, None);
+                    is_waiting = true;
+                    has_waited = true;
+                }
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => {
+                    let is_limited = cluster.destinations[attempt.destination.index()].max_connections.is_some();
+                    let is_gated = destinations[attempt.destination.index()].1;
+                    let admission = match (is_gated, is_limited) {
+                        (true, _) => Admission::Gate,
+                        (false, true) => Admission::Place,
+                        (false, false) => Admission::Open,
+                    };
+                    prop_assert_eq!(attempt.admission, admission);
                     prop_assert!(!forwarded && !ended, "no attempt after the answer began");
                     prop_assert!(available.contains(&attempt.destination.0));
                     prop_assert!(destinations[attempt.destination.index()].2 > 0, "weight 0 takes none");
@@ -142,14 +179,18 @@ proptest! {
             }
             prop_assert!(connects <= u32::from(attempts) && resends <= 1);
             // Whatever is left over, the client's going away ends it.
-            let (input, millis) = match inputs.next() {
+            let (input, millis) = match inputs.find(|(input, _)| is_waiting || !is_of_queue(input)) {
                 Some(next) => next,
                 None if ended => break,
                 None => (Input::ClientGone, 0),
             };
             let was_running = running.is_some() && !ended;
             walk.now = walk.now + Duration::from_millis(millis);
+            if input == Input::Woken && millis % 2 == 0 {
+                board.places.borrow_mut().clear();
+            }
             step = walk.handle(input);
+            prop_assert!(board.places.borrow().values().all(|taken| *taken <= 2), "nobody sits on another's lap");
             if let Some(report) = walk.exchange.report() {
                 match report.part {
                     Part::Whole => reports += 1,
@@ -164,7 +205,7 @@ proptest! {
             }
         }
         prop_assert_eq!(reports, connects + resends, "each attempt is reported, once");
-        if connects == 0 {
+        if connects == 0 && !has_waited && !taken.contains(&2) {
             prop_assert!(available.iter().all(|&at| destinations[at as usize].2 == 0));
         }
     }

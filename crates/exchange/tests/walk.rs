@@ -270,9 +270,13 @@ fn gates_are_claimed_and_one_that_is_taken_counts_as_not_available() {
     let board = Board::default();
     let attempt = |step: Step| match step {
         Step::Connect(attempt) => Some((attempt.destination.0, attempt.admission)),
-        Step::Gather | Step::HoldThenConnect(_) | Step::Forward | Step::AnswerHeld | Step::Answer(_) | Step::Done => {
-            None
-        }
+        Step::Gather
+        | Step::Wait { .. }
+        | Step::HoldThenConnect(_)
+        | Step::Forward
+        | Step::AnswerHeld
+        | Step::Answer(_)
+        | Step::Done => None,
     };
     assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((0, Admission::Gate)));
     assert_eq!(attempt(Walk::begin(&Request::get(), &both, &board).1), Some((1, Admission::Gate)));

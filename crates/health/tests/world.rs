@@ -298,6 +298,7 @@ pub fn destination(id: &str) -> Destination {
         weight: 1,
         max_fails: None,
         tier: Tier::Primary,
+        max_connections: None,
     }
 }
 
@@ -315,6 +316,7 @@ pub fn cluster(id: &str, destinations: &[&str]) -> Cluster {
             guards: Guards::default(),
         },
         retry: RetryRules::native(),
+        queue: Default::default(),
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),

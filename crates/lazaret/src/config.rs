@@ -18,7 +18,7 @@ pub use checks::{
     PassiveHealthCheckConfig, PassivePolicyConfig, ReadmissionConfig,
 };
 pub use cluster::{
-    AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, RetryBudgetConfig, RetryConfig,
+    AffinityCookieConfig, ClusterConfig, DestinationConfig, HashConfig, QueueConfig, RetryBudgetConfig, RetryConfig,
     SessionAffinityConfig, TimeoutsConfig, TlsConfig,
 };
 pub use document::{

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub struct Cluster {
     pub health_check: HealthCheck,
     /// What is tried again.
     pub retry: RetryRules,
+    /// How requests wait that no destination can take at once.
+    pub queue: Queue,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// TLS towards https destinations.
@@ -50,6 +53,40 @@ pub struct Cluster {
     pub metadata: BTreeMap<String, String>,
     /// The servers, in the order of the file.
     pub destinations: Vec<Destination>,
+}
+
+/// How requests wait that no destination can take at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Most requests that wait, all workers together; 0: none waits.
+    pub length: u32,
+    /// How long one waits where all available destinations have as many requests as they may have.
+    pub busy_timeout: Duration,
+    /// How long one waits where no destination is available; zero: not at all.
+    pub unavailable_timeout: Duration,
+}
+
+impl Queue {
+    /// Of both formats.
+    pub const DEFAULT: Self =
+        Self { length: 100, busy_timeout: Duration::from_secs(1), unavailable_timeout: Duration::ZERO };
+
+    /// Nobody waits.
+    pub const OFF: Self = Self { length: 0, busy_timeout: Duration::ZERO, unavailable_timeout: Duration::ZERO };
+
+    /// What holds where nothing is said: nginx answers at once.
+    pub const fn of(compat: Compat) -> Self {
+        match compat {
+            Compat::None | Compat::Yarp => Self::DEFAULT,
+            Compat::Nginx => Self::OFF,
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl Cluster {

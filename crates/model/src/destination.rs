@@ -1,5 +1,7 @@
 //! One configured server of a cluster.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Located, Url};
@@ -23,6 +25,8 @@ pub struct Destination {
     pub max_fails: Option<MaxFails>,
     /// When it serves.
     pub tier: Tier,
+    /// Most requests in flight, all workers together; `None`: no limit.
+    pub max_connections: Option<NonZeroU32>,
 }
 
 /// When a destination serves.
@@ -62,6 +66,7 @@ mod tests {
             weight: 1,
             max_fails: None,
             tier: Tier::Primary,
+            max_connections: None,
         };
         assert_eq!(one.stem(), "d1");
         one.address.located = Located::At("2001:db8::2".parse().unwrap());

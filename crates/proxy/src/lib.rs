@@ -42,8 +42,10 @@ mod tls;
 
 mod client;
 mod presence;
+mod queue;
 mod seats;
 mod timer;
+mod waiting;
 
 mod turn;
 

@@ -10,11 +10,15 @@ use std::time::Duration;
 use exchange::limit::{Buckets, ClientKey, InFlight, Pace, Rule};
 use model::time::Timestamp;
 
+use crate::queue::Queues;
+
 /// The counts of all clients.
 pub(crate) struct Limits {
     shards: Box<[Mutex<Shard>]>,
     /// Seeded anew in each process, so that nobody can aim at one shard.
     hasher: RandomState,
+    /// Requests that wait for a destination.
+    pub(crate) queues: Arc<Queues>,
 }
 
 struct Shard {
@@ -34,7 +38,7 @@ impl Limits {
     pub(crate) fn new() -> Arc<Self> {
         let shard = || Shard { buckets: Buckets::new(CLIENTS / SHARDS), in_flight: InFlight::default() };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
-        Arc::new(Self { shards, hasher: RandomState::new() })
+        Arc::new(Self { shards, hasher: RandomState::new(), queues: Arc::default() })
     }
 
     /// Takes a request from what the client may still ask for.

@@ -7,20 +7,30 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
-use exchange::step::{Cost, Shared};
+use exchange::step::{Cost, Part, Places, Refused, Shared};
 use exchange::{Admission, Report, Snapshot};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
 use crate::limits::{Limits, Permit};
+use crate::queue::Place;
+
+/// What an attempt holds at its destination until it ends; each is given back when dropped.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// Its gate.
+    gate: Option<GateGuard>,
+    /// One of its places.
+    place: Option<Place>,
+}
 
 /// One exchange's access to the board.
 pub(crate) struct Sharing<'a> {
     board: &'a board::Worker<Snapshot>,
     now: Cell<Timestamp>,
-    /// The gate that the running attempt holds.
-    gate: RefCell<Option<GateGuard>>,
+    /// What the running attempt holds at its destination.
+    held: RefCell<Held>,
     limits: &'a Arc<Limits>,
     /// The client's place among its requests in flight, until the exchange is over.
     permit: RefCell<Option<Permit>>,
@@ -29,22 +39,33 @@ pub(crate) struct Sharing<'a> {
 impl<'a> Sharing<'a> {
     /// For an exchange that begins at `now`.
     pub(crate) fn new(board: &'a board::Worker<Snapshot>, limits: &'a Arc<Limits>, now: Timestamp) -> Self {
-        Self { board, now: Cell::new(now), gate: RefCell::new(None), limits, permit: RefCell::new(None) }
+        Self { board, now: Cell::new(now), held: RefCell::default(), limits, permit: RefCell::new(None) }
     }
 
-    /// Time goes on. The gate of the attempt that may end with the next input is handed out, so that a gate claimed by
-    /// the next attempt does not take its place; it comes back by [`Sharing::settle`].
-    pub(crate) fn advance(&self, now: Timestamp) -> Option<GateGuard> {
+    /// Time goes on. What the attempt holds that may end with the next input is handed out, so that what the next attempt
+    /// claims does not take its place; it comes back by [`Sharing::settle`].
+    pub(crate) fn advance(&self, now: Timestamp) -> Held {
         self.now.set(now);
-        self.gate.take()
+        self.held.take()
+    }
+
+    /// The place that the running attempt has, for a tunnel that goes on after the exchange.
+    pub(crate) fn keep(&self) -> Option<Place> {
+        self.held.borrow_mut().place.take()
     }
 
     /// Puts an ended attempt into the board. The gate stays shut until the core has heard of what came of it; after an
     /// end that says nothing it opens again at once.
-    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, gate: Option<GateGuard>) {
+    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, held: Held) {
         let Some(report) = report else {
-            return self.hand_back(gate);
+            return self.hand_back(held);
         };
+        let Held { gate, place } = held;
+        match (report.admission, report.part) {
+            // A stream that has begun has its place until the exchange is over.
+            (Admission::Open, _) | (_, Part::Begun) => self.hand_back(Held { gate: None, place }),
+            (Admission::Gate | Admission::Place, Part::Whole | Part::Broken) => drop(place),
+        }
         match (report.admission, report.outcome.class) {
             (Admission::Gate, OutcomeClass::Neutral) => drop(gate),
             (Admission::Gate, _) => {
@@ -52,7 +73,7 @@ impl<'a> Sharing<'a> {
                     gate.keep();
                 }
             }
-            (Admission::Open, _) => self.hand_back(gate),
+            (Admission::Open | Admission::Place, _) => self.hand_back(Held { gate, place: None }),
         }
         let Some(slot) = slot else { return };
         let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
@@ -66,16 +87,22 @@ impl<'a> Sharing<'a> {
         }
     }
 
+    fn place(&self, slot: Slot, places: Places) -> Option<Place> {
+        let guard = self.board.board().take_place(slot, places.most)?;
+        Some(Place::new(guard, &self.limits.queues, places.cluster, slot))
+    }
+
     /// The client's place among its requests in flight, for what goes on after the exchange.
     pub(crate) fn permit(&self) -> Option<Permit> {
         self.permit.take()
     }
 
-    fn hand_back(&self, gate: Option<GateGuard>) {
-        let mut place = self.gate.borrow_mut();
-        if place.is_none() {
-            *place = gate;
-        }
+    /// What the next attempt has claimed meanwhile stays.
+    fn hand_back(&self, held: Held) {
+        let mut now = self.held.borrow_mut();
+        let Held { gate, place } = &mut *now;
+        *gate = gate.take().or(held.gate);
+        *place = place.take().or(held.place);
     }
 }
 
@@ -96,13 +123,28 @@ impl Shared for Sharing<'_> {
         self.board.board().balance(budget) >= cost.0
     }
 
-    fn claim(&self, slot: Slot) -> bool {
-        let guard = self.board.claim_gate(slot, self.now.get(), GATE_LEASE);
-        let is_claimed = guard.is_some();
-        if is_claimed {
-            self.gate.replace(guard);
+    fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused> {
+        let gate = self.board.claim_gate(slot, self.now.get(), GATE_LEASE).ok_or(Refused::Gate)?;
+        let place = match places {
+            None => None,
+            // The gate opens again.
+            Some(places) => Some(self.place(slot, places).ok_or(Refused::Place)?),
+        };
+        self.held.replace(Held { gate: Some(gate), place });
+        Ok(())
+    }
+
+    fn occupy(&self, slot: Slot, places: Places) -> bool {
+        let place = self.place(slot, places);
+        let is_taken = place.is_some();
+        if is_taken {
+            self.held.replace(Held { gate: None, place });
         }
-        is_claimed
+        is_taken
+    }
+
+    fn is_queued(&self, cluster: u32) -> bool {
+        self.limits.queues.is_queued(cluster)
     }
 
     fn is_failing(&self, slot: Slot) -> bool {

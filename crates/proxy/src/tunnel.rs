@@ -29,6 +29,7 @@ use crate::client::Client;
 use crate::leg::Leg;
 use crate::limits::Permit;
 use crate::local::Local;
+use crate::queue::Place;
 use crate::record::{Kept, Outcome};
 use crate::timer::Timer;
 
@@ -43,6 +44,9 @@ pub(crate) struct Tunnel<S> {
     /// The client's place among its requests in flight, where they are limited: a tunnel is one of them.
     #[expect(dead_code, reason = "holds the place for as long as it lives")]
     pub(crate) permit: Option<Permit>,
+    /// Its place at the destination, where those are counted.
+    #[expect(dead_code, reason = "holds the place for as long as it lives")]
+    pub(crate) place: Option<Place>,
     #[expect(dead_code, reason = "counts the tunnel for as long as it lives")]
     pub(crate) open: OpenTunnel,
 }

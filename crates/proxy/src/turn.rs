@@ -14,10 +14,11 @@ mod forward;
 mod gather;
 mod serve_rest;
 mod switch;
+mod wait;
 
 use std::net::IpAddr;
 
-use board::{Current, GateGuard};
+use board::Current;
 use exchange::snapshot::{ClusterView, DestinationView, Needs};
 use exchange::{Attempt, Exchange, Input, Snapshot, Step};
 use http1::connection::{Persistence, Version};
@@ -37,7 +38,7 @@ use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::Record;
 use crate::relay::Begun;
-use crate::sharing::Sharing;
+use crate::sharing::{Held, Sharing};
 use crate::upload::Upload;
 
 /// What becomes of the client's connection.
@@ -170,7 +171,7 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     async fn walk(&mut self, first: Step) -> After {
-        if let (Some(fault), Step::Connect(_) | Step::Gather) = (self.fault, &first) {
+        if let (Some(fault), Step::Connect(_) | Step::Gather | Step::Wait { .. }) = (self.fault, &first) {
             return Box::pin(self.answer_fault(fault)).await;
         }
         let mut step = first;
@@ -180,6 +181,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                     Ok(step) => step,
                     Err(fault) => return Box::pin(self.answer_fault(fault)).await,
                 },
+                Step::Wait { until, wants } => Box::pin(self.wait(until, wants)).await,
                 Step::Connect(attempt) => {
                     let input = self.attempt(attempt).await;
                     self.handle(input)
@@ -205,21 +207,21 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     /// Tells the machine, and puts what it reports where it belongs.
     fn tell(&mut self, input: Input) -> Step {
-        let gate = self.sharing.advance(self.now);
+        let held = self.sharing.advance(self.now);
         let mut picks = self.local.picks.borrow_mut();
         let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
         drop(picks);
-        self.settle(gate);
+        self.settle(held);
         step
     }
 
-    fn settle(&mut self, gate: Option<GateGuard>) {
+    fn settle(&mut self, held: Held) {
         let report = self.exchange.report();
         let snapshot = self.snapshot.clone();
         let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
         let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, held);
         if let Some(report) = report {
             self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }

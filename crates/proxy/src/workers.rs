@@ -106,6 +106,8 @@ where
     pub fn start_with<R: Resolve + Send>(context: Context<I, R>, sockets: Sockets<I>) -> Result<Self, StartError> {
         let count = context.board.workers();
         let (faults, tally, limits) = (Faults::default(), Tally::default(), Limits::new());
+        let queues = Arc::clone(&limits.queues);
+        context.board.watch(Box::new(move || queues.changed()));
         let mut threads = Vec::with_capacity(count);
         for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
             threads.push(start_thread(&context, number, &faults, &tally, &limits).map_err(StartError::Thread)?);

@@ -24,7 +24,7 @@ mod worker;
 
 use scrape::Known;
 pub use scrape::{Format, ScrapeView};
-pub use worker::{AttemptSums, OpenTunnel, RequestSums, WorkerMetrics};
+pub use worker::{AttemptSums, OpenTunnel, Queued, RequestSums, WorkerMetrics};
 
 /// Counters of the whole process. Shared by `Arc`.
 #[derive(Default)]

@@ -40,6 +40,15 @@ pub const RETRIES: Name = name("lazaret_retries", "Attempts beyond the first of 
 pub const RETRY_DENIED: Name =
     name("lazaret_retry_denied", "Failed attempts that were not repeated, by what forbade it");
 
+/// Counter. Labels: cluster, result (`served`, `queue-full`, `queue-timeout`, …).
+pub const QUEUED: Name = name(
+    "lazaret_queued",
+    "Requests that waited for a place at a destination, or for a destination, by what came of it",
+);
+
+/// Gauge. Labels: cluster.
+pub const QUEUE_WAITING: Name = name("lazaret_queue_waiting", "Requests that wait now");
+
 /// Gauge. Labels: cluster.
 pub const TUNNELS_OPEN: Name = name("lazaret_tunnels_open", "Upgraded connections that are open");
 /// Counter.
@@ -148,6 +157,8 @@ pub const ALL: &[Name] = &[
     LOCAL_FAILURES,
     RETRIES,
     RETRY_DENIED,
+    QUEUED,
+    QUEUE_WAITING,
     TUNNELS_OPEN,
     UNBUFFERED,
     TLS_HANDSHAKES,

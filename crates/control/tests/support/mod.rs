@@ -237,6 +237,7 @@ fn config(control: Control) -> Config {
         weight: 1,
         max_fails: None,
         tier: Default::default(),
+        max_connections: None,
     };
     let cluster = |id: &str, active, destinations| Cluster {
         id: id.into(),
@@ -250,6 +251,7 @@ fn config(control: Control) -> Config {
             passive: None,
         },
         retry: model::retry::RetryRules::native(),
+        queue: Default::default(),
         timeouts: model::timeouts::Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),

@@ -38,7 +38,7 @@ impl Exchange {
             Content::Events if class == OutcomeClass::Ok => {
                 self.leave(running, head, Repeat::No);
                 self.report = self.report.map(|report| Report { part: Part::Begun, ..report });
-                // The gate, if there was one, goes with the report.
+                // The gate, if there was one, goes with the report; a place stays taken for as long as the stream runs.
                 let attempt = Attempt { admission: Admission::Open, ..running.attempt };
                 Running { attempt, told: Told::Begun, ..running }
             }

@@ -63,13 +63,13 @@ impl Exchange {
                 Step::HoldThenConnect(self.connect(ground.now, cluster, picked, ground.snapshot, worker))
             }
             // nginx has given the response up before it looks for the next server.
-            Picked::Nobody | Picked::PinLost if ground.cluster.compat == Compat::Nginx => {
+            Picked::Nobody | Picked::Busy if ground.cluster.compat == Compat::Nginx => {
                 self.leave(running, end, Repeat::Possible);
                 self.charge(running, ground.cluster, worker);
                 self.denied = Some(RetryDenied::Untried);
                 self.answer(Answer::of(Reason::NoLiveUpstreams))
             }
-            Picked::Nobody | Picked::PinLost => {
+            Picked::Nobody | Picked::Busy => {
                 self.denied = Some(RetryDenied::Untried);
                 self.forward(running, end, content, cluster)
             }
@@ -119,7 +119,7 @@ impl Exchange {
                         let picked = (destination, admission);
                         Step::Connect(self.connect(now, running.attempt.cluster, picked, snapshot, worker))
                     }
-                    Picked::Nobody | Picked::PinLost => {
+                    Picked::Nobody | Picked::Busy => {
                         self.denied = Some(RetryDenied::Untried);
                         let reason = if cluster.compat == Compat::Nginx { Reason::NoLiveUpstreams } else { reason };
                         self.last_answer(reason, cluster.compat)

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use balance::affinity::Pin;
-use model::cluster::Compat;
 use model::id::ClusterIndex;
 use model::request::RequestFacts;
 use model::retry::RetryRules;
@@ -11,10 +10,11 @@ use model::time::Timestamp;
 use retry::Repeatable;
 use route::Found;
 
+use super::wait::Lack;
 use super::{Exchange, Patience, Session, State, Worker};
 use crate::buffering;
 use crate::grpc;
-use crate::pick::{self, Picked};
+use crate::pick::{self, First, Picked};
 use crate::reason::Reason;
 use crate::snapshot::{ActionView, ClusterView, Snapshot};
 use crate::step::{Answer, Shared, Step};
@@ -98,7 +98,7 @@ impl Exchange {
         self.first(now, index, cluster, snapshot, worker, shared)
     }
 
-    /// The first pick.
+    /// The first pick, unless others wait for one already.
     pub(super) fn first(
         &mut self,
         now: Timestamp,
@@ -108,18 +108,38 @@ impl Exchange {
         worker: &mut Worker,
         shared: &impl Shared,
     ) -> Step {
-        let pin = if pick::diverts(cluster, self.pin, &mut worker.random) {
-            self.session = Session::Visiting;
-            Pin::Absent
-        } else {
-            self.pin
+        match self.joins(cluster, shared) {
+            Some(lack) => self.lacks(now, now, lack, cluster),
+            None => self.pick(now, now, (index, cluster), snapshot, worker, shared),
+        }
+    }
+
+    /// The first pick of a request that has waited since then.
+    pub(super) fn pick(
+        &mut self,
+        now: Timestamp,
+        since: Timestamp,
+        (index, cluster): (ClusterIndex, &ClusterView),
+        snapshot: &Snapshot,
+        worker: &mut Worker,
+        shared: &impl Shared,
+    ) -> Step {
+        let is_diverted = pick::diverts(cluster, self.pin, &mut worker.random);
+        let pin = if is_diverted { Pin::Absent } else { self.pin };
+        let trial = self.trial(cluster, snapshot);
+        let (picked, is_visit) = match pick::first(cluster, pin, self.key, trial, worker, shared) {
+            First::Picked(picked) => (picked, is_diverted),
+            First::Elsewhere(picked) => (picked, true),
+            First::PinBusy(slot) => return self.lacks(now, since, Lack::Places(Some(slot)), cluster),
+            First::PinLost => return self.answer(Answer::of(Reason::AffinityLost)),
         };
-        match pick::first(cluster, pin, self.key, self.trial(cluster, snapshot), worker, shared) {
+        match picked {
             Picked::One(destination, admission) => {
+                self.session = if is_visit { Session::Visiting } else { Session::AtHome };
                 Step::Connect(self.connect(now, index, (destination, admission), snapshot, worker))
             }
-            Picked::Nobody => self.answer(Answer::of(nobody(cluster.compat))),
-            Picked::PinLost => self.answer(Answer::of(Reason::AffinityLost)),
+            Picked::Busy => self.lacks(now, since, Lack::Places(None), cluster),
+            Picked::Nobody => self.lacks(now, since, Lack::Destinations, cluster),
         }
     }
 }
@@ -134,12 +154,5 @@ fn patience(route: Option<Duration>, rules: &RetryRules) -> Option<Duration> {
         (Some(route), Some(client)) => Some(route.min(client)),
         (Some(one), None) | (None, Some(one)) => Some(one),
         (None, None) => None,
-    }
-}
-
-fn nobody(compat: Compat) -> Reason {
-    match compat {
-        Compat::Nginx => Reason::NoLiveUpstreams,
-        Compat::None | Compat::Yarp => Reason::NoneAvailable,
     }
 }

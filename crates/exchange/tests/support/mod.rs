@@ -12,7 +12,7 @@ use std::time::Duration;
 use balance::{Picker, Policies};
 use exchange::limit::{Buckets, ClientKey, InFlight, Pace, Rule};
 use exchange::snapshot::{ClusterView, DestinationView, Endpoint, Needs, RouteView, Snapshot};
-use exchange::step::Cost;
+use exchange::step::{Cost, Places, Refused};
 use exchange::{Exchange, Input, Shared, Step, Worker};
 use model::address::{Scheme, Url};
 use model::available::{AvailablePolicy, Because};
@@ -43,6 +43,7 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
             passive: None,
         },
         retry: RetryRules::native(),
+        queue: Default::default(),
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::Destination,
@@ -60,6 +61,7 @@ pub fn cluster(compat: Compat, ids: &[&str]) -> Cluster {
                 weight: 1,
                 max_fails: None,
                 tier: Default::default(),
+                max_connections: None,
             })
             .collect(),
     }
@@ -107,12 +109,14 @@ pub fn view(cluster: &Cluster, states: &[State], available: Vec<u32>) -> Cluster
                 because: state.because,
                 is_gated: state.is_gated,
                 share: model::ratio::Ratio::ONE,
+                max_connections: destination.max_connections,
             })
             .collect(),
         available,
         picker: Picker::new(cluster, &Policies::new()),
         affinity: cluster.session_affinity.clone(),
         retry: cluster.retry.clone(),
+        queue: ClusterView::queue_of(cluster),
         timeouts: cluster.timeouts,
         host: cluster.host,
         http: cluster.traffic_http(),
@@ -181,6 +185,8 @@ pub struct Board {
     pub now: Cell<Timestamp>,
     pub buckets: RefCell<Option<Buckets>>,
     pub in_flight: RefCell<InFlight>,
+    pub places: RefCell<BTreeMap<u32, u32>>,
+    pub is_queued: Cell<bool>,
 }
 
 impl Shared for Board {
@@ -202,8 +208,27 @@ impl Shared for Board {
         !self.is_broke.get()
     }
 
-    fn claim(&self, slot: Slot) -> bool {
-        self.taken.borrow_mut().insert(slot.0)
+    fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused> {
+        if self.taken.borrow().contains(&slot.0) {
+            return Err(Refused::Gate);
+        }
+        if places.is_some_and(|places| !self.occupy(slot, places)) {
+            return Err(Refused::Place);
+        }
+        self.taken.borrow_mut().insert(slot.0);
+        Ok(())
+    }
+
+    fn occupy(&self, slot: Slot, places: Places) -> bool {
+        let mut taken = self.places.borrow_mut();
+        let taken = taken.entry(slot.0).or_default();
+        let is_free = *taken < places.most.get();
+        *taken += u32::from(is_free);
+        is_free
+    }
+
+    fn is_queued(&self, _: u32) -> bool {
+        self.is_queued.get()
     }
 
     fn is_failing(&self, slot: Slot) -> bool {

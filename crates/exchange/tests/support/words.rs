@@ -25,6 +25,10 @@ pub fn ended(progress: Progress, failure: FailureKind) -> Input {
 pub fn word(step: &Step) -> String {
     match step {
         Step::Gather => "gather".to_owned(),
+        Step::Wait { until, wants: None } => format!("wait until {}", until.as_nanos() / 1_000_000),
+        Step::Wait { until, wants: Some(slot) } => {
+            format!("wait until {} for {}", until.as_nanos() / 1_000_000, slot.0)
+        }
         Step::Connect(attempt) => match attempt.connection {
             Connection::Any => format!("connect {}", attempt.destination.0),
             Connection::Fresh => format!("connect {} fresh", attempt.destination.0),

@@ -155,6 +155,8 @@ impl World<'_> {
                     Met::Answered(status, retry_after) => return self.answered(place, status, retry_after, None),
                 },
                 Step::Gather => step = self.tell(place, Input::Gathered),
+                // No cluster of a scenario lets requests wait.
+                Step::Wait { .. } => step = self.tell(place, Input::WaitOver),
                 Step::Answer(answer) => match self.again(place, answer.reason) {
                     Some(next) => step = next,
                     None => return self.finish(place, Fate::Status(answer.status)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::{Needs, Snapshot};
-use exchange::step::{Cost, Shared};
+use exchange::step::{Cost, Places, Refused, Shared};
 use exchange::{Admission, Report};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
@@ -44,7 +44,7 @@ impl<'a> Sharing<'a> {
                 }
                 None
             }
-            (Admission::Open, _) => held,
+            (Admission::Open | Admission::Place, _) => held,
         };
         if let Some(slot) = slot {
             let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
@@ -77,13 +77,19 @@ impl Shared for Sharing<'_> {
         self.board.board().balance(budget) >= cost.0
     }
 
-    fn claim(&self, slot: Slot) -> bool {
-        let guard = self.board.claim_gate(slot, self.now, GATE_LEASE);
-        let is_claimed = guard.is_some();
-        if is_claimed {
-            self.gate.replace(guard);
-        }
-        is_claimed
+    fn claim(&self, slot: Slot, _: Option<Places>) -> Result<(), Refused> {
+        let guard = self.board.claim_gate(slot, self.now, GATE_LEASE).ok_or(Refused::Gate)?;
+        self.gate.replace(Some(guard));
+        Ok(())
+    }
+
+    /// Scenarios limit destinations by what they are, not by what a proxy lets through.
+    fn occupy(&self, _: Slot, _: Places) -> bool {
+        true
+    }
+
+    fn is_queued(&self, _: u32) -> bool {
+        false
     }
 
     fn is_failing(&self, slot: Slot) -> bool {

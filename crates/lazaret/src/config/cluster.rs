@@ -32,6 +32,9 @@ pub struct ClusterConfig {
     /// What is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryConfig>,
+    /// How requests wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
     /// How long things may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<TimeoutsConfig>,
@@ -98,6 +101,9 @@ pub struct DestinationConfig {
     /// Serves only while no other is good.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<bool>,
+    /// Most requests in flight; 0: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
     /// Its own max_fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_fails: Option<u32>,
@@ -153,6 +159,20 @@ pub struct AffinityCookieConfig {
     /// `Max-Age`.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub max_age: Option<Duration>,
+}
+
+/// `queue` of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QueueConfig {
+    /// Most requests that wait; 0: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u32>,
+    /// How long one waits for a place at a destination.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub busy_timeout: Option<Duration>,
+    /// How long one waits where no destination is available.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
+    pub unavailable_timeout: Option<Duration>,
 }
 
 /// `retry` of a cluster.

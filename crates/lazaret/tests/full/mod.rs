@@ -6,7 +6,7 @@ use lazaret::config::{
     ActiveHealthCheckConfig, AffinityCookieConfig, AvailablePolicyConfig, BufferingConfig, CertificateConfig,
     ClientAuthConfig, ClusterConfig, DestinationConfig, DnsConfig, DrainConfig, ErrorPageConfig, ExpectConfig,
     ForceConfig, GuardsConfig, HashConfig, HealthCheckConfig, Http2Config, LimitKeyConfig, LimitsConfig,
-    ListenerConfig, ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig,
+    ListenerConfig, ListenerTlsConfig, MaintenanceConfig, PassiveHealthCheckConfig, PassivePolicyConfig, QueueConfig,
     ReadmissionConfig, RecorderConfig, RequestLimitConfig, RetryBudgetConfig, RetryConfig, RouteConfig, RouteMatch,
     RouteRetryConfig, SessionAffinityConfig, StickyConfig, TimeoutsConfig, TlsConfig, TransformConfig,
     TransportFailureRateOptions, ValueRuleConfig, WeightedClusterConfig,
@@ -246,6 +246,11 @@ fn cluster(second: Duration) -> ClusterConfig {
             idempotency_key: Some("trusted".to_owned()),
             budget: Some(RetryBudgetConfig { share: Some("30%".to_owned()), per_second: Some(5) }),
         }),
+        queue: Some(QueueConfig {
+            length: Some(7),
+            busy_timeout: Some(3 * second),
+            unavailable_timeout: Some(2 * second),
+        }),
         timeouts: Some(TimeoutsConfig {
             connect: Some(2 * second),
             idle: Some(40 * second),
@@ -273,6 +278,7 @@ fn cluster(second: Duration) -> ClusterConfig {
             host: Some("d.test".to_owned()),
             weight: Some(3),
             backup: Some(false),
+            max_connections: Some(30),
             max_fails: Some(6),
             fail_timeout: Some(12 * second),
             ..DestinationConfig::new("app1", "http://10.0.0.11:8000/")

@@ -190,6 +190,7 @@ pub fn cluster(id: &str, active: Option<ActiveCheck>, destinations: &[(&str, &st
             passive: None,
         },
         retry: RetryRules::native(),
+        queue: Default::default(),
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::default(),
@@ -210,6 +211,7 @@ pub fn destination(id: &str, url: &str) -> Destination {
         weight: 1,
         max_fails: None,
         tier: Default::default(),
+        max_connections: None,
     }
 }
 

@@ -29,6 +29,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         // The client's connection is watched by pings.
         leg.stream.watch_peer();
         let end = self.end_of(self.work.response.status(), Delivered::Whole);
+        // Until the tunnel is over.
+        let _place = self.sharing.keep();
         self.handle(Input::ResponseEnded { end });
         let since = self.now;
         let mut pump = Pump::new(Vec::new(), ahead);

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use board::{Current, GateGuard};
+use board::Current;
 use exchange::snapshot::{ClusterView, DestinationView, Needs};
 use exchange::{Attempt, Exchange, Input, Snapshot, Step};
 use http1::framing::RequestFraming;
@@ -15,7 +15,7 @@ use model::request::{Method, RequestFacts};
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::hold::Held;
+use super::hold::Held as HeldResponse;
 use super::outgoing::Outgoing;
 use super::side::ClientSide;
 use super::upload::{Fault, Upload};
@@ -25,7 +25,7 @@ use crate::leg::Origin;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
-use crate::sharing::Sharing;
+use crate::sharing::{Held, Sharing};
 use crate::timer::Timer;
 
 /// Who the client is, the same for all exchanges of its connection.
@@ -63,7 +63,7 @@ pub(super) struct Relay<'a, I: Io, R, C> {
     /// Where the connection of the attempt that runs (or ran last) came from.
     pub(super) origin: Origin,
     /// A response that is sent when nothing better comes.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldResponse>,
     pub(super) fault: Option<Fault>,
     /// Memory of a body that was read ahead.
     pub(super) share: Option<Share<'a>>,
@@ -175,7 +175,7 @@ pub(crate) async fn go_on<'a, I: Io, R: Resolve, C: ClientSide>(
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     async fn walk(&mut self, first: Step) {
-        if let (Some(fault), Step::Connect(_) | Step::Gather) = (self.fault, &first) {
+        if let (Some(fault), Step::Connect(_) | Step::Gather | Step::Wait { .. }) = (self.fault, &first) {
             return self.answer_fault(fault).await;
         }
         let mut step = first;
@@ -185,6 +185,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     Ok(step) => step,
                     Err(fault) => return self.answer_fault(fault).await,
                 },
+                Step::Wait { until, wants } => self.wait(until, wants).await,
                 Step::Connect(attempt) => {
                     let input = self.attempt(attempt).await;
                     self.handle(input)
@@ -205,21 +206,21 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Tells the machine, and puts what it reports where it belongs.
     pub(super) fn handle(&mut self, input: Input) -> Step {
         self.now = self.local.io.now();
-        let gate = self.sharing.advance(self.now);
+        let held = self.sharing.advance(self.now);
         let mut picks = self.local.picks.borrow_mut();
         let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
         drop(picks);
-        self.settle(gate);
+        self.settle(held);
         step
     }
 
-    fn settle(&mut self, gate: Option<GateGuard>) {
+    fn settle(&mut self, held: Held) {
         let report = self.exchange.report();
         let snapshot = self.snapshot.clone();
         let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
         let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, gate);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, held);
         if let Some(report) = report {
             self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }

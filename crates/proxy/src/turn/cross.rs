@@ -25,7 +25,7 @@ pub(super) fn is_wanted(snapshot: &Snapshot, placement: Placement, step: &Step, 
         UpstreamHttp::Http2 => true,
         UpstreamHttp::Http2OrHttp1 => !request.offers_upgrade(),
     });
-    is_other && matches!(step, Step::Connect(_) | Step::Gather)
+    is_other && matches!(step, Step::Connect(_) | Step::Gather | Step::Wait { .. })
 }
 
 /// Serves it.

@@ -37,6 +37,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         down.extend_from_slice(self.work.reply.get(self.work.response.len()..).unwrap_or_default());
         let up = std::mem::take(&mut self.client.input);
         let end = self.end_of(&leg, status, Delivered::Whole);
+        let place = self.sharing.keep();
         self.handle(Input::ResponseEnded { end });
         let told = Told {
             listener: self.view.config.id.as_str(),
@@ -59,6 +60,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             },
             since: self.now,
             permit: self.sharing.permit(),
+            place,
             open: self.local.metrics.tunnel(&cluster.id),
         }));
         After::Switched

@@ -21,13 +21,14 @@ use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
 use model::config::{AccessLog, Answers, Config, Control, ControlSocket, Drain};
 use model::destination::Destination;
+use model::health::Switch;
 use model::id::{ListenerId, Revision, Slot};
 use model::listener::{Listener, SelfCheck};
 use model::outcome::OutcomeClass;
 use model::retry::RetryRules;
 use model::route::{HostKind, HostPattern, Route, RouteAction, RouteMatch};
 use model::timeouts::{ClientLimits, Timeouts};
-use model::view::HealthView;
+use model::view::{ClusterHealth, HealthView};
 use proxy::{Context, ServerTls, Workers};
 use telemetry::metrics::{Format, Metrics, ScrapeView};
 use telemetry::reopen::ReopenFile;
@@ -109,6 +110,7 @@ pub fn cluster(id: &str, destinations: &[SocketAddr]) -> Cluster {
         weight: 1,
         max_fails: None,
         tier: Default::default(),
+        max_connections: None,
     };
     Cluster {
         id: id.into(),
@@ -122,6 +124,7 @@ pub fn cluster(id: &str, destinations: &[SocketAddr]) -> Cluster {
             passive: None,
         },
         retry: RetryRules::off(),
+        queue: Default::default(),
         timeouts: Timeouts::NATIVE,
         tls: UpstreamTls::default(),
         host: UpstreamHost::Destination,
@@ -152,8 +155,13 @@ impl Setup {
     }
 
     pub fn start(self) -> Proxy {
+        self.start_with(1)
+    }
+
+    /// With so many workers.
+    pub fn start_with(self, workers: usize) -> Proxy {
         let listener = self.listener.clone();
-        let board = Board::new(1, Arc::new(snapshot(self)));
+        let board = Board::new(workers, Arc::new(snapshot(self)));
         for budget in 0..4 {
             board.deposit(budget, 1_000_000, 1_000_000);
         }
@@ -208,11 +216,27 @@ impl Proxy {
     /// Waits until a scrape has this line.
     pub fn counts(&self, line: &str) {
         testkit::wait::eventually(line, Duration::from_secs(5), || {
-            let health = HealthView::default();
-            let core_age = Duration::ZERO;
-            let view = ScrapeView { health: &health, in_flight: &|_| 0, core_age, is_draining: false };
-            self.metrics.scrape(&view, Format::Classic).lines().any(|one| one == line).then_some(())
+            self.scrape().lines().any(|one| one == line).then_some(())
         });
+    }
+
+    /// The metrics as text, of the clusters too.
+    pub fn scrape(&self) -> String {
+        let known = |cluster: &Arc<ClusterView>| {
+            Arc::new(ClusterHealth {
+                id: cluster.id.clone(),
+                active: Switch::Off,
+                passive: Switch::Off,
+                destinations: Vec::new(),
+                available: Vec::new(),
+                is_panic: false,
+            })
+        };
+        let clusters = self.board.load().clusters.iter().map(known).collect();
+        let health = HealthView { clusters, ..HealthView::default() };
+        let core_age = Duration::ZERO;
+        let view = ScrapeView { health: &health, in_flight: &|_| 0, core_age, is_draining: false };
+        self.metrics.scrape(&view, Format::Classic)
     }
 
     /// Attempts at a destination (from 0) that ended with this class.
@@ -264,6 +288,7 @@ fn cluster_view(cluster: &Cluster, budget: u32, slots: &mut impl Iterator<Item =
         because: Because::Health,
         is_gated: false,
         share: model::ratio::Ratio::ONE,
+        max_connections: d.max_connections,
     };
     ClusterView {
         id: cluster.id.clone(),
@@ -274,6 +299,7 @@ fn cluster_view(cluster: &Cluster, budget: u32, slots: &mut impl Iterator<Item =
         picker: Picker::new(cluster, &Policies::new()),
         affinity: cluster.session_affinity.clone(),
         retry: cluster.retry.clone(),
+        queue: ClusterView::queue_of(cluster),
         timeouts: cluster.timeouts,
         host: cluster.host,
         http: cluster.traffic_http(),

@@ -103,6 +103,9 @@ fn traffic(metrics: &Metrics, page: &mut Page) {
         for (cluster, open) in present.tunnels {
             page.add(names::TUNNELS_OPEN, Kind::Gauge, vec![("cluster", cluster.to_string())], open as f64);
         }
+        for (cluster, waiting) in present.waiting {
+            page.add(names::QUEUE_WAITING, Kind::Gauge, vec![("cluster", cluster.to_string())], waiting as f64);
+        }
         shard.visit_listeners(|listener, counts| {
             let labels = |name, word: &str| vec![("listener", listener.to_string()), (name, word.to_owned())];
             for (result, sum) in &counts.handshakes {
@@ -145,6 +148,10 @@ fn traffic(metrics: &Metrics, page: &mut Page) {
             for (reason, sum) in &counts.retry_denied {
                 let labels = vec![cluster(), ("reason", (*reason).to_owned())];
                 page.add(names::RETRY_DENIED, Kind::Counter, labels, *sum as f64);
+            }
+            for (result, sum) in &counts.queued {
+                let labels = vec![cluster(), ("result", (*result).to_owned())];
+                page.add(names::QUEUED, Kind::Counter, labels, *sum as f64);
             }
         });
     }

@@ -31,8 +31,36 @@ struct WorkerCounts {
 pub(super) struct Present {
     /// Open tunnels. A cluster that is gone may have some for a while.
     pub(super) tunnels: BTreeMap<ClusterId, u64>,
+    /// Requests in the queues of clusters.
+    pub(super) waiting: BTreeMap<ClusterId, u64>,
     /// Exchanges that found no memory for a body to be taken ahead.
     pub(super) unbuffered: u64,
+}
+
+/// A request in its cluster's queue, counted until this is dropped.
+pub struct Queued {
+    metrics: WorkerMetrics,
+    cluster: ClusterId,
+}
+
+impl Queued {
+    /// It waits no longer; `result`: `served`, or why it was not.
+    pub fn ended(self, result: &'static str) {
+        let count = |counts: &mut ClusterCounts| *counts.queued.entry(result).or_default() += 1;
+        self.metrics.count(Some(&self.cluster), count);
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.metrics.0);
+        if let Some(waiting) = counts.present.waiting.get_mut(&self.cluster) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                counts.present.waiting.remove(&self.cluster);
+            }
+        }
+    }
 }
 
 /// An open tunnel, counted until this is dropped.
@@ -76,6 +104,7 @@ pub(super) struct ClusterCounts {
     pub(super) local_failures: u64,
     pub(super) retries: u64,
     pub(super) retry_denied: BTreeMap<&'static str, u64>,
+    pub(super) queued: BTreeMap<&'static str, u64>,
 }
 
 /// Sums that one worker counts and scrapes read.
@@ -202,6 +231,12 @@ impl WorkerMetrics {
     /// A failed attempt was not repeated; `reason` says what forbade it.
     pub fn retry_denied(&self, cluster: &ClusterId, reason: &'static str) {
         self.count(Some(cluster), |counts| *counts.retry_denied.entry(reason).or_default() += 1);
+    }
+
+    /// A request begins to wait.
+    pub fn queued(&self, cluster: &ClusterId) -> Queued {
+        *lock(&self.0).present.waiting.entry(cluster.clone()).or_default() += 1;
+        Queued { metrics: self.clone(), cluster: cluster.clone() }
     }
 
     /// A tunnel was opened.

@@ -2,7 +2,7 @@
 
 use model::affinity::{AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
 use model::balancing::{HashKey, LoadBalancing};
-use model::cluster::{Cluster, Compat, UpstreamHost, Verify};
+use model::cluster::{Cluster, Compat, Queue, UpstreamHost, Verify};
 use model::retry::{NonIdempotent, RetryConditions, RetryRules};
 use model::upstream::{Family, SendProxy, Tunnels};
 
@@ -55,6 +55,15 @@ pub fn write(w: &mut Writer<'_>, cluster: &Cluster) {
     }
     w.block("health_check", |w| health::write(w, &cluster.health_check, &facts, cluster.compat));
     w.block("retry", |w| retry(w, &cluster.retry));
+    if cluster.queue == Queue::OFF {
+        w.value("queue", "off".to_owned());
+    } else {
+        w.block("queue", |w| {
+            w.value("length", cluster.queue.length.to_string());
+            w.value("busy_timeout", timespan::format(cluster.queue.busy_timeout));
+            w.value("unavailable_timeout", timespan::format(cluster.queue.unavailable_timeout));
+        });
+    }
     let timeouts = &cluster.timeouts;
     w.block("timeouts", |w| {
         w.value("connect", timespan::format(timeouts.connect));

@@ -1,5 +1,7 @@
 //! Destinations, written down, each with the URL it is probed at.
 
+use std::num::NonZeroU32;
+
 use model::destination::{Destination, Tier};
 
 use super::{Writer, optional, quoted};
@@ -16,6 +18,7 @@ pub fn write(w: &mut Writer<'_>, destination: &Destination, probe: Option<&Probe
     w.value("host", optional(destination.host.as_deref()));
     w.value("weight", destination.weight.to_string());
     w.value("backup", (destination.tier == Tier::Backup).to_string());
+    w.value("max_connections", destination.max_connections.map_or(0, NonZeroU32::get).to_string());
     if let Some(rule) = destination.max_fails {
         w.value("max_fails", rule.max_fails.to_string());
         w.value("fail_timeout", timespan::format(rule.fail_timeout));

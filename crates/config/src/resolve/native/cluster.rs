@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::available::AvailablePolicy;
-use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls, Verify};
+use model::cluster::{Cluster, Compat, HealthCheck, Queue, UpstreamHost, UpstreamTls, Verify};
 use model::guards::{Guards, LastDestination};
 use model::id::ClusterId;
 use model::ratio::Ratio;
@@ -11,7 +11,7 @@ use model::timeouts::Timeouts;
 use model::tls::CertificateFiles;
 use model::upstream::{SendProxy, UpstreamHttp};
 
-use super::{Context, active, affinity, destination, dns, each, hash, passive, retry};
+use super::{Context, active, affinity, destination, dns, each, hash, passive, queue, retry};
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
 use crate::resolve::{self, policy};
@@ -27,6 +27,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let health_check = s.take(r, "health_check").and_then(|f| f.section(r));
     let health_check = health_check.map(|section| health(r, context, section, compat));
     let retry = s.take(r, "retry").map(|f| retry::resolve(r, &f, &context.defaults.retry));
+    let queue = s.take(r, "queue").and_then(|f| queue::resolve(r, &f, compat)).unwrap_or(Queue::of(compat));
     let timeouts = s.take(r, "timeouts").and_then(|f| f.section(r));
     let timeouts = timeouts.map(|section| timeouts_of(r, section, context.defaults.timeouts));
     let tls = s.take(r, "tls").and_then(|f| f.section(r)).map(|section| tls(r, section));
@@ -44,7 +45,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let http = http.map(|(http, _)| http).unwrap_or_default();
     let metadata = s.take(r, "metadata").map(|f| metadata(r, &f)).unwrap_or_default();
     let destinations = each(r, &mut s, "destinations", destination::resolve);
-    s.not_yet(r, &[("transforms", "transforms"), ("queue", "connection limits"), ("hash", "ConsistentHash")]);
+    s.not_yet(r, &[("transforms", "transforms"), ("hash", "ConsistentHash")]);
     s.renamed(
         r,
         &[
@@ -67,6 +68,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
             guards: Guards::default(),
         }),
         retry: retry.unwrap_or_else(|| context.defaults.retry.clone()),
+        queue,
         timeouts: timeouts.unwrap_or(context.defaults.timeouts),
         tls: tls.unwrap_or_default(),
         host,

@@ -1,5 +1,7 @@
 //! `destinations`: the servers of a cluster.
 
+use std::num::NonZeroU32;
+
 use model::destination::{Destination, Tier};
 use model::id::DestinationId;
 use model::passive::MaxFails;
@@ -34,7 +36,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
     let weight = s.take(r, "weight").and_then(|f| f.whole(r, 0..=65_535)).and_then(|n| u32::try_from(n).ok());
     let written = passive::max_fails(r, &mut s);
     let is_backup = s.take(r, "backup").and_then(|f| f.flag(r)).unwrap_or(false);
-    s.not_yet(r, &[("max_connections", "connection limits")]);
+    let max_connections = s.take(r, "max_connections").and_then(|f| f.whole_u32(r, 0)).and_then(NonZeroU32::new);
     s.take(r, "metadata");
     s.finish(r);
     Some(Destination {
@@ -44,6 +46,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         host,
         weight: weight.unwrap_or(1),
         max_fails: written.is_written().then(|| written.with(MaxFails::default())),
+        max_connections,
         tier: if is_backup { Tier::Backup } else { Tier::Primary },
     })
 }

@@ -15,6 +15,7 @@ mod listener_tls;
 mod pages;
 mod passive;
 mod passive_options;
+mod queue;
 mod recorder;
 mod retry;
 mod route;

@@ -37,6 +37,7 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
         session_affinity,
         health_check,
         retry: context.defaults.retry.clone(),
+        queue: Default::default(),
         timeouts,
         tls,
         host: UpstreamHost::Destination,

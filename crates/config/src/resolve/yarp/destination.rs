@@ -39,5 +39,6 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         weight: 1,
         max_fails: None,
         tier: Tier::Primary,
+        max_connections: None,
     })
 }

@@ -1,0 +1,97 @@
+//! Places at a destination: for one that may have so many requests in flight and no more, all workers together.
+//!
+//! A count that every worker writes, so only destinations with a limit have it. A place is taken by a compare-exchange and
+//! given back when its guard is dropped, so none is ever lost. Sequentially consistent: who finds all places taken and
+//! joins a queue must not miss the one who gives back and finds the queue empty.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use model::id::Slot;
+
+use crate::shared::Shared;
+use crate::sync::{AtomicU32, Ordering};
+
+/// One destination's places.
+#[derive(Default)]
+pub(crate) struct Places(AtomicU32);
+
+impl Places {
+    fn take(&self, most: NonZeroU32) -> bool {
+        let mut taken = self.0.load(Ordering::SeqCst);
+        // Each round that fails means that another one came through; nobody waits for long where few places are.
+        while taken < most.get() {
+            match self.0.compare_exchange(taken, taken + 1, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return true,
+                Err(other) => taken = other,
+            }
+        }
+        false
+    }
+
+    fn give_back(&self) {
+        // Each guard took one: there is one to give back.
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A place that is taken, until dropped.
+#[must_use = "dropping the guard gives the place back"]
+pub struct PlaceGuard {
+    shared: Arc<Shared>,
+    slot: Slot,
+}
+
+impl Drop for PlaceGuard {
+    fn drop(&mut self) {
+        if let Some(places) = self.shared.places.get(self.slot.0) {
+            places.give_back();
+        }
+    }
+}
+
+pub(crate) fn take(shared: &Arc<Shared>, slot: Slot, most: NonZeroU32) -> Option<PlaceGuard> {
+    shared.places.grow(slot.0)?.take(most).then(|| PlaceGuard { shared: Arc::clone(shared), slot })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn so_many_places_are_taken_and_each_is_free_again_when_its_guard_goes() {
+        let shared = Arc::new(Shared::new(0, 1));
+        let two = NonZeroU32::new(2).unwrap();
+        let first = take(&shared, Slot(3), two).unwrap();
+        let _second = take(&shared, Slot(3), two).unwrap();
+        assert!(take(&shared, Slot(3), two).is_none());
+        assert!(take(&shared, Slot(4), two).is_some(), "another destination");
+        assert!(take(&shared, Slot(3), NonZeroU32::MAX).is_some(), "a reload may allow more");
+        drop(first);
+        assert!(take(&shared, Slot(3), two).is_some());
+        assert!(take(&shared, Slot(3), NonZeroU32::MIN).is_none(), "or fewer");
+    }
+
+    #[test]
+    fn threads_never_take_more_than_there_are() {
+        let shared = Arc::new(Shared::new(0, 1));
+        let three = NonZeroU32::new(3).unwrap();
+        let most = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let guard = take(&shared, Slot(0), three);
+                        let taken = shared.places.get(0).map_or(0, |places| places.0.load(Ordering::SeqCst));
+                        most.fetch_max(taken, Ordering::Relaxed);
+                        drop(guard);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 3);
+        assert_eq!(shared.places.get(0).unwrap().0.load(Ordering::SeqCst), 0);
+    }
+}

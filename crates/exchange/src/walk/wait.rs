@@ -1,0 +1,168 @@
+//! Requests that nobody can take at once: they wait for a place at a destination, or for a destination.
+//!
+//! ```text
+//!   pick, or others wait already ──> lacks ──> Waiting ── Woken ──> pick ──> Attempting
+//!                                      │          ^                   └─ nobody yet ──> lacks, the same end in sight
+//!                                      │          └─ follow: another configuration
+//!                                      └─ no patience with this lack: Step::Answer
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use balance::affinity::Pin;
+use model::cluster::{Compat, Queue};
+use model::id::{ClusterIndex, DestinationIndex, RouteIndex, Slot};
+use model::time::Timestamp;
+
+use super::{Exchange, State, Worker};
+use crate::pick;
+use crate::reason::Reason;
+use crate::snapshot::{ClusterView, Snapshot};
+use crate::step::{Answer, Input, Placement, Shared, Step};
+
+/// What a request that waits has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    since: Timestamp,
+    until: Timestamp,
+    lack: Lack,
+}
+
+/// What there is none of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// Destinations are available and all their places are taken; or those of the one that the session is bound to.
+    Places(Option<Slot>),
+    /// No destination is available.
+    Destinations,
+}
+
+impl Exchange {
+    /// Makes a request that waits go on with a newer snapshot, which may be of another configuration. False, and nothing
+    /// changed, where it does not wait, or where its route or cluster is not there any more or speaks otherwise: it goes
+    /// on with what it began with.
+    pub fn follow(&mut self, old: &Snapshot, new: &Snapshot) -> bool {
+        if !matches!(self.state, State::Waiting(_)) {
+            return false;
+        }
+        if Arc::ptr_eq(&old.config, &new.config) {
+            return true;
+        }
+        let Some((placement, cluster)) = moved(self.placement, old, new) else { return false };
+        if let (Pin::To(index), Some(before)) = (self.pin, self.cluster(old)) {
+            let id = before.destinations.get(index.index()).map(|destination| &destination.id);
+            let at = cluster.destinations.iter().position(|destination| Some(&destination.id) == id);
+            let at = at.and_then(|at| u32::try_from(at).ok());
+            self.pin = at.map_or(Pin::Unknown, |at| Pin::To(DestinationIndex(at)));
+        }
+        self.placement = placement;
+        // The sides of the route may be others now; the client's is drawn anew with its next request.
+        self.drawn = None;
+        true
+    }
+
+    /// Something happens while the request waits.
+    pub(super) fn waiting(
+        &mut self,
+        now: Timestamp,
+        waiting: Waiting,
+        input: &Input,
+        snapshot: &Snapshot,
+        worker: &mut Worker,
+        shared: &impl Shared,
+    ) -> Step {
+        let compat = self.compat(snapshot);
+        match input {
+            Input::Woken if self.deadline.is_some_and(|deadline| deadline <= now) => {
+                self.answer(Answer::of(Reason::Deadline))
+            }
+            Input::Woken => match self.placement.cluster.zip(self.cluster(snapshot)) {
+                Some(place) => self.pick(now, waiting.since, place, snapshot, worker, shared),
+                None => self.answer(Answer::of(Reason::NoCluster)),
+            },
+            Input::WaitOver => self.answer(answer_of(waiting.lack, Reason::QueueTimeout, compat)),
+            Input::QueueFull => self.answer(answer_of(waiting.lack, Reason::QueueFull, compat)),
+            Input::DeadlineReached => self.answer(Answer::of(Reason::Deadline)),
+            Input::ClientGone => self.answer(Answer::of(Reason::ClientGone)),
+            // No attempt runs.
+            Input::Gathered | Input::ResponseHead { .. } | Input::AttemptEnded { .. } | Input::ResponseEnded { .. } => {
+                waiting.step()
+            }
+        }
+    }
+
+    /// What a new request is taken to lack where others wait already: it takes its place behind them, unless the
+    /// destination that its session is bound to is not there, which no wait changes.
+    pub(super) fn joins(&self, cluster: &ClusterView, shared: &impl Shared) -> Option<Lack> {
+        if cluster.queue.is_none() || !shared.is_queued(cluster.budget) {
+            return None;
+        }
+        if self.is_bound(cluster) {
+            return pick::pinned(cluster, self.pin).map(|(_, destination)| Lack::Places(Some(destination.slot)));
+        }
+        let is_limited = cluster.destinations.iter().any(|destination| destination.max_connections.is_some());
+        Some(if is_limited { Lack::Places(None) } else { Lack::Destinations })
+    }
+
+    /// Nobody can take it: it waits, or is answered where that is not wanted.
+    pub(super) fn lacks(&mut self, now: Timestamp, since: Timestamp, lack: Lack, cluster: &ClusterView) -> Step {
+        let span = cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, lack));
+        let until = since + span;
+        if until <= now {
+            let late = if span.is_zero() { Reason::QueueFull } else { Reason::QueueTimeout };
+            return self.answer(answer_of(lack, late, cluster.compat));
+        }
+        let waiting = Waiting { since, until, lack };
+        self.state = State::Waiting(waiting);
+        waiting.step()
+    }
+}
+
+impl Waiting {
+    fn step(self) -> Step {
+        let wants = match self.lack {
+            Lack::Places(wants) => wants,
+            Lack::Destinations => None,
+        };
+        Step::Wait { until: self.until, wants }
+    }
+}
+
+/// Where an exchange stands in another configuration.
+fn moved<'s>(placement: Placement, old: &Snapshot, new: &'s Snapshot) -> Option<(Placement, &'s ClusterView)> {
+    let route = old.routes.get(placement.route?.index())?;
+    let cluster = old.clusters.get(placement.cluster?.index())?;
+    let at_route = new.routes.iter().position(|one| one.id == route.id)?;
+    let at_cluster = new.clusters.iter().position(|one| one.id == cluster.id)?;
+    let found = new.clusters.get(at_cluster)?;
+    let placement = Placement {
+        route: Some(RouteIndex(u32::try_from(at_route).ok()?)),
+        cluster: Some(ClusterIndex(u32::try_from(at_cluster).ok()?)),
+    };
+    (found.http == cluster.http && found.compat == cluster.compat).then_some((placement, &**found))
+}
+
+fn patience(queue: Queue, lack: Lack) -> Duration {
+    if queue.length == 0 {
+        return Duration::ZERO;
+    }
+    match lack {
+        Lack::Places(_) => queue.busy_timeout,
+        Lack::Destinations => queue.unavailable_timeout,
+    }
+}
+
+/// `reason`: why it waits no longer. Where there is no destination that is what the client is told.
+fn answer_of(lack: Lack, reason: Reason, compat: Compat) -> Answer {
+    let reason = match (lack, compat) {
+        (_, Compat::Nginx) => Reason::NoLiveUpstreams,
+        (Lack::Destinations, Compat::None | Compat::Yarp) => Reason::NoneAvailable,
+        (Lack::Places(_), Compat::None | Compat::Yarp) => reason,
+    };
+    let retry_after = matches!(reason, Reason::QueueFull | Reason::QueueTimeout).then_some(RETRY_AFTER);
+    Answer { retry_after, ..Answer::of(reason) }
+}
+
+/// Seconds: places come and go quickly.
+const RETRY_AFTER: u32 = 1;

@@ -1,0 +1,105 @@
+//! What both drivers of an exchange do alike while it waits for a destination ([`exchange::Step::Wait`]).
+//!
+//! ```text
+//!   begin ──> its turn? ──> input ──> newest snapshot ──> machine ──┬─ Step::Wait: again ──┐
+//!               ^  client gone, turn, deadline, until, look         └─ any other: ended    │
+//!               └──────────────────────────────────────────────────────────────────────────┘
+//! ```
+//! The client is watched all the time: one that goes leaves the line.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use board::Current;
+use exchange::snapshot::ClusterView;
+use exchange::{Exchange, Input, Snapshot, Step};
+use io::Io;
+use model::id::Slot;
+use model::time::Timestamp;
+use telemetry::metrics::Queued;
+
+use crate::local::Local;
+use crate::queue::InLine;
+use crate::timer::Timer;
+
+/// One exchange that waits.
+pub(crate) struct Waiting {
+    /// `None`: as many wait as may.
+    in_line: Option<InLine>,
+    queued: Queued,
+}
+
+/// When a wait ends by itself, or is to look about.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    deadline: Timestamp,
+    until: Timestamp,
+    look: Timestamp,
+}
+
+impl Waiting {
+    /// Joins the line of the exchange's cluster, if it has room.
+    pub(crate) fn begin<I: Io, R>(local: &Local<I, R>, cluster: &ClusterView, wants: Option<Slot>) -> Self {
+        let most = cluster.queue.map_or(0, |queue| queue.length);
+        let in_line = local.limits.queues.enter(cluster.budget, most, wants);
+        Self { in_line, queued: local.metrics.queued(&cluster.id) }
+    }
+
+    /// What bounds the next part of the wait. A gate opens without a new snapshot, so the first in line looks for
+    /// destinations now and then.
+    pub(crate) fn ends(&self, now: Timestamp, until: Timestamp, exchange: &Exchange) -> Ends {
+        let is_first = self.in_line.as_ref().is_some_and(InLine::is_first);
+        let look = if is_first { now + LOOK } else { Timestamp::MAX };
+        Ends { deadline: exchange.deadline().unwrap_or(Timestamp::MAX), until, look }
+    }
+
+    /// Ready with what the machine is to be told.
+    pub(crate) fn poll<I: Io>(&self, context: &mut Context<'_>, timer: &mut Timer<I>, ends: Ends) -> Poll<Input> {
+        let Some(in_line) = &self.in_line else { return Poll::Ready(Input::QueueFull) };
+        if in_line.poll(context).is_ready() {
+            return Poll::Ready(Input::Woken);
+        }
+        let Ends { deadline, until, look } = ends;
+        let due = deadline.min(until).min(look);
+        timer.poll(context, due).map(|()| match due {
+            _ if due == deadline => Input::DeadlineReached,
+            _ if due == until => Input::WaitOver,
+            _ => Input::Woken,
+        })
+    }
+
+    /// It goes on waiting, for this.
+    pub(crate) fn again(&self, wants: Option<Slot>) {
+        if let Some(in_line) = &self.in_line {
+            in_line.wants(wants);
+        }
+    }
+
+    /// It waits no longer, and this comes of it.
+    pub(crate) fn ended(self, step: &Step) {
+        let result = match step {
+            Step::Answer(answer) => answer.reason.details(),
+            Step::Gather
+            | Step::Wait { .. }
+            | Step::Connect(_)
+            | Step::HoldThenConnect(_)
+            | Step::Forward
+            | Step::AnswerHeld
+            | Step::Done => "served",
+        };
+        self.queued.ended(result);
+    }
+}
+
+/// The snapshot to go on with: the newest one that the exchange can follow.
+pub(crate) fn newest<I: Io, R>(
+    local: &Local<I, R>,
+    exchange: &mut Exchange,
+    snapshot: &Current<Snapshot>,
+) -> Current<Snapshot> {
+    let newer = local.board.snapshot();
+    if exchange.follow(snapshot, &newer) { newer } else { snapshot.clone() }
+}
+
+/// How often the first in line looks for a destination whose gate has opened.
+const LOOK: Duration = Duration::from_millis(50);
