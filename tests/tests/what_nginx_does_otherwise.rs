@@ -1,6 +1,7 @@
 //! Failures on which nginx 1.22.1 was measured, and what Lazaret makes of them: a stale connection ejects a healthy server
-//! (E10), clients that give up revive one that hangs (E12, E23), and bodies (E20). What `compat: nginx` keeps of it is
-//! in `crates/exchange/tests/nginx.rs`. Each test states nginx's in its head.
+//! (E10), the time for all tries does not end the one that runs (E11), clients that give up revive one that hangs (E12,
+//! E23), and bodies (E20). What `compat: nginx` keeps of it is in `crates/exchange/tests/nginx.rs`. Each test states nginx's
+//! in its head.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -36,6 +37,31 @@ fn a_kept_connection_that_ended_is_no_failure_of_its_destination() {
     assert!(answers.contains(&502), "one of two POSTs meets the closed connection: {answers:?}");
     assert_eq!(closing.requests().len(), before + 2, "no POST was sent twice");
     assert_eq!(lazaret.transitions("a").iter().filter(|one| one["to"] == "unhealthy").count(), 0);
+}
+
+/// E11: three servers that hang, a read timeout of 1 s. With `proxy_next_upstream_timeout 1500ms` the client waits for 2.00 s,
+/// for the limit is looked at only between two tries; without it 3.01 s.
+#[test]
+fn the_total_time_ends_the_attempt_that_runs() {
+    let hang = || {
+        Destination::start(|moment| match moment {
+            Moment::Accepted => vec![],
+            Moment::Request(_) => vec![Act::Stall],
+        })
+    };
+    let all = [hang(), hang(), hang()];
+    let destinations = [("a", all[0].addr()), ("b", all[1].addr()), ("c", all[2].addr())];
+    let retry = "per_try_timeout: 1s, client_timeout: 1500ms, network_margin: 0%";
+    let lazaret = start(&destinations, retry, "");
+    let sent = Instant::now();
+    let response = Client::connect(lazaret.proxy).get("/e11");
+    let took = sent.elapsed();
+    assert_eq!(response.status(), 504);
+    assert!((Duration::from_millis(1490)..Duration::from_millis(1900)).contains(&took), "{took:?} (nginx: 2.00 s)");
+    let line = lazaret.log_line("/e11");
+    assert_eq!(line["reason"], "deadline");
+    assert_eq!(attempts(&line), ["a:per_try_timeout", "b:deadline"]);
+    assert_eq!(all[2].requests().len(), 0);
 }
 
 /// E12, E23: a server that hangs and whose clients give up before the read timeout is never ejected; one that was ejected is

@@ -76,7 +76,8 @@ impl Worker {
 }
 
 /// One exchange. The caller keeps the snapshot it began with and passes the same one to every call; only with
-/// [`Input::Gathered`] and [`Input::Woken`] it may change to a newer one of the same configuration, since time has passed.
+/// [`Input::Gathered`] it may change to a newer one of the same configuration, since time has passed, and while the
+/// exchange waits to one that [`Exchange::follow`] allows.
 #[derive(Debug)]
 pub struct Exchange {
     state: State,

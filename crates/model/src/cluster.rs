@@ -36,6 +36,7 @@ pub struct Cluster {
     /// What is tried again.
     pub retry: RetryRules,
     /// How requests wait that no destination can take at once.
+    #[serde(default)]
     pub queue: Queue,
     /// How long things may take.
     pub timeouts: Timeouts,
