@@ -85,7 +85,7 @@ fn a_reload_that_allows_more_serves_those_that_wait() {
 fn at_once(proxy: SocketAddr, n: usize) -> Vec<(u16, Duration)> {
     let clients: Vec<Client> = (0..n).map(|_| Client::connect(proxy)).collect();
     let start = Instant::now();
-    let ask = |mut client: Client| {
+    let ask = move |mut client: Client| {
         client.within(Duration::from_secs(20));
         let status = client.get("/").status();
         (status, start.elapsed())
