@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use lab::chance::{Chance, Draw};
-use lab::scenario::{FaultKind, OnFull, ProbesSee, Scenario};
+use lab::scenario::{FaultKind, OnFull, ProbesSee, Reply, Scenario};
 use model::time::Timestamp;
 use patients::{Behaviour, End, Patient, Task, Work};
 use tokio::time::Instant;
@@ -145,22 +145,13 @@ impl Ward {
             let Some(fault) = self.scenario.faults.get(*fault) else { continue };
             let whole = until.since(*from).as_secs_f64();
             slowness *= fault.kind.slowness(now.since(*from).as_secs_f64() / whole);
-            let (share, bad) = match fault.kind {
-                FaultKind::Errors { share, status, .. } => (share, End::Answer(status)),
-                FaultKind::Resets(share) => (share, End::Reset),
-                FaultKind::Cuts(share) => (share, End::Cut),
-                FaultKind::Crash
-                | FaultKind::Refuse
-                | FaultKind::Blackhole
-                | FaultKind::Hang
-                | FaultKind::Pause
-                | FaultKind::Slow(_)
-                | FaultKind::Cold(_)
-                | FaultKind::Capacity(_)
-                | FaultKind::ClientErrors { .. } => continue,
-            };
+            let Some((share, reply)) = fault.kind.reply() else { continue };
             if end == End::Answer(200) && luck < upper + share {
-                end = bad;
+                end = match reply {
+                    Reply::Response { status, .. } => End::Answer(status),
+                    Reply::Reset => End::Reset,
+                    Reply::Cut => End::Cut,
+                };
             }
             upper += share;
         }

@@ -226,6 +226,22 @@ pub enum FaultKind {
     },
 }
 
+/// What an attempt comes to at a destination that takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// A response.
+    Response {
+        /// Its status.
+        status: u16,
+        /// Whether it has a Retry-After.
+        retry_after: bool,
+    },
+    /// The connection breaks before a response.
+    Reset,
+    /// The body breaks off.
+    Cut,
+}
+
 /// What probes see of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbesSee {
@@ -247,6 +263,24 @@ pub enum Truth {
 }
 
 impl FaultKind {
+    /// What it makes of a share of the attempts that are answered; `None`: it does not touch them there.
+    pub fn reply(self) -> Option<(f64, Reply)> {
+        match self {
+            Self::Errors { share, status, retry_after } => Some((share, Reply::Response { status, retry_after })),
+            Self::Resets(share) => Some((share, Reply::Reset)),
+            Self::Cuts(share) => Some((share, Reply::Cut)),
+            Self::Crash
+            | Self::Refuse
+            | Self::Blackhole
+            | Self::Hang
+            | Self::Pause
+            | Self::Slow(_)
+            | Self::Cold(_)
+            | Self::Capacity(_)
+            | Self::ClientErrors { .. } => None,
+        }
+    }
+
     /// How many times as long service takes after a share of the fault's time.
     pub fn slowness(self, gone: f64) -> f64 {
         match self {

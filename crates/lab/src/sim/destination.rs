@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use model::time::Timestamp;
 
-use crate::scenario::{Fault, FaultKind, OnFull, ProbesSee, Scenario, Server, Truth};
+use crate::scenario::{Fault, FaultKind, OnFull, ProbesSee, Reply, Scenario, Server, Truth};
 
 /// One destination.
 #[derive(Debug)]
@@ -75,22 +75,6 @@ pub enum Who {
         /// Its number there.
         probe: u32,
     },
-}
-
-/// What a job comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// A response.
-    Response {
-        /// Its status.
-        status: u16,
-        /// Whether it has a Retry-After.
-        retry_after: bool,
-    },
-    /// The connection breaks before a response.
-    Reset,
-    /// The body breaks off.
-    Cut,
 }
 
 /// What becomes of something that arrives.
@@ -243,10 +227,7 @@ impl Destination {
             };
             match fault.probes {
                 ProbesSee::Fail => return None,
-                ProbesSee::Pass => {
-                    is_spared |=
-                        !matches!(fault.kind, FaultKind::Errors { .. } | FaultKind::Resets(_) | FaultKind::Cuts(_))
-                }
+                ProbesSee::Pass => is_spared |= fault.kind.reply().is_none(),
                 ProbesSee::Same => {}
             }
         }
@@ -336,20 +317,7 @@ impl Destination {
             if is_probe && fault.probes == ProbesSee::Pass {
                 continue;
             }
-            let (share, reply) = match fault.kind {
-                FaultKind::Errors { share, status, retry_after } => (share, Reply::Response { status, retry_after }),
-                FaultKind::Resets(share) => (share, Reply::Reset),
-                FaultKind::Cuts(share) => (share, Reply::Cut),
-                FaultKind::Crash
-                | FaultKind::Refuse
-                | FaultKind::Blackhole
-                | FaultKind::Hang
-                | FaultKind::Pause
-                | FaultKind::Slow(_)
-                | FaultKind::Cold(_)
-                | FaultKind::Capacity(_)
-                | FaultKind::ClientErrors { .. } => continue,
-            };
+            let Some((share, reply)) = fault.kind.reply() else { continue };
             upper += share;
             if job.luck < upper {
                 return reply;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use health::Probed;
 use model::outcome::FailureKind;
 
-use super::destination::{Arrival, Job, Reply, Who};
+use super::destination::{Arrival, Job, Who};
 use super::event::{Event, ProbeEnd};
 use super::proxy::Probing;
 use super::world::World;
 use crate::chance::Draw;
 use crate::models::ProbeResult;
-use crate::scenario::OnFull;
+use crate::scenario::{OnFull, Reply};
 
 impl World<'_> {
     /// Sends what a proxy's core wants sent.

@@ -14,7 +14,7 @@ use model::random::Random;
 use model::request::{BodyFacts, NoFields, RequestFacts};
 
 use super::deadlines::Mark;
-use super::destination::{Arrival, Job, Reply, Who};
+use super::destination::{Arrival, Job, Who};
 use super::flight::{Flight, Running, broken, name_of};
 use super::sharing::Sharing;
 use super::source::Request;
@@ -22,7 +22,7 @@ use super::world::{IN_ALL, PATIENCE, TO_CONNECT, TO_RESPONSE, World};
 use crate::chance::Draw;
 use crate::meter::Fate;
 use crate::models::Then;
-use crate::scenario::OnFull;
+use crate::scenario::{OnFull, Reply};
 
 impl World<'_> {
     /// A request comes.

@@ -192,13 +192,13 @@ impl Connections {
         deadline: Timestamp,
     ) -> Result<Opened<I::Stream>, ConnectError> {
         let stream = connector.connect(key.target(), deadline).await?;
-        let is_http1 = match key.http {
-            UpstreamHttp::Http1 => true,
-            UpstreamHttp::Http2 => false,
-            UpstreamHttp::Http2OrHttp1 => stream.alpn() != Some(Alpn::Http2),
+        let spoken = match key.http {
+            UpstreamHttp::Http1 => Alpn::Http11,
+            UpstreamHttp::Http2 => Alpn::Http2,
+            UpstreamHttp::Http2OrHttp1 => stream.alpn().unwrap_or(Alpn::Http11),
         };
-        self.learn(key, is_http1);
-        if is_http1 {
+        self.learn(key, spoken);
+        if spoken == Alpn::Http11 {
             return Ok(Opened::Http1(stream));
         }
         let now = connector.io().now();
@@ -219,9 +219,9 @@ impl Connections {
         Ok(Opened::Http2(place))
     }
 
-    fn learn(&self, key: &Key<'_>, is_http1: bool) {
+    fn learn(&self, key: &Key<'_>, spoken: Alpn) {
         if let Some(Some(peer)) = self.peers.borrow_mut().get_mut(key.slot.index()) {
-            peer.is_http1 = is_http1;
+            peer.is_http1 = spoken == Alpn::Http11;
         }
     }
 
