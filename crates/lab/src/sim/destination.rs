@@ -77,6 +77,15 @@ pub enum Who {
     },
 }
 
+/// The connection that a request comes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It is made for it.
+    New,
+    /// It was there.
+    Kept,
+}
+
 /// What becomes of something that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -202,11 +211,14 @@ impl Destination {
         self.has(scenario, proxy, |kind| matches!(kind, FaultKind::Blackhole))
     }
 
-    /// A request comes over a connection that exists, or over a new one.
-    pub fn arrive(&mut self, scenario: &Scenario, now: Timestamp, proxy: u32, is_new: bool, job: Job) -> Arrival {
+    /// A request comes.
+    pub fn arrive(&mut self, scenario: &Scenario, now: Timestamp, proxy: u32, way: Way, job: Job) -> Arrival {
         if !self.active.is_empty() {
             if self.is_cut_off(scenario, proxy) {
-                return if is_new { Arrival::NoWay } else { Arrival::Swallowed };
+                return match way {
+                    Way::New => Arrival::NoWay,
+                    Way::Kept => Arrival::Swallowed,
+                };
             }
             if self.has(scenario, proxy, |kind| matches!(kind, FaultKind::Crash | FaultKind::Refuse)) {
                 return Arrival::Refused;
@@ -234,7 +246,7 @@ impl Destination {
         if is_spared {
             return Some(self.enqueue(scenario, now, proxy, job));
         }
-        Some(self.arrive(scenario, now, proxy, true, job))
+        Some(self.arrive(scenario, now, proxy, Way::New, job))
     }
 
     /// The time of a job's end has come.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use board::{Current, GateGuard, InFlight};
 use exchange::snapshot::Snapshot;
 use exchange::{Attempt, Exchange};
-use model::outcome::Progress;
 use model::request::Method;
 use model::time::Timestamp;
 
@@ -109,11 +108,6 @@ impl Flights {
     pub fn is_there(&self, place: u32, serial: u32) -> bool {
         self.places.get(place as usize).and_then(Option::as_ref).is_some_and(|flight| flight.serial == serial)
     }
-}
-
-/// How far an attempt got whose connection broke before a response.
-pub fn broken(is_reused: bool) -> Progress {
-    if is_reused { Progress::StaleReuse } else { Progress::Sent }
 }
 
 /// What the cores may know of a simulated request, beside its method.

@@ -14,8 +14,8 @@ use model::random::Random;
 use model::request::{BodyFacts, NoFields, RequestFacts};
 
 use super::deadlines::Mark;
-use super::destination::{Arrival, Job, Who};
-use super::flight::{Flight, Running, broken, name_of};
+use super::destination::{Arrival, Job, Way, Who};
+use super::flight::{Flight, Running, name_of};
 use super::sharing::Sharing;
 use super::source::Request;
 use super::world::{IN_ALL, PATIENCE, TO_CONNECT, TO_RESPONSE, World};
@@ -92,9 +92,11 @@ impl World<'_> {
         if !self.flights.is_running(place, serial) {
             return;
         }
-        let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
-            .is_some_and(|running| running.may_be_stale);
-        self.failed(place, broken(is_reused), FailureKind::Reset);
+        let progress = match self.way(place) {
+            Way::New => Progress::Sent,
+            Way::Kept => Progress::StaleReuse,
+        };
+        self.failed(place, progress, FailureKind::Reset);
     }
 
     /// The first of a kind of deadlines may be over.
@@ -151,7 +153,7 @@ impl World<'_> {
                 }
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => match self.connect(place, attempt) {
                     Met::Waiting => return,
-                    Met::Failed(progress, failure) => step = self.tell(place, ended(progress, failure, false)),
+                    Met::Failed(progress, failure) => step = self.tell(place, ended(progress, failure, Way::New)),
                     Met::Answered(status, retry_after) => return self.answered(place, status, retry_after, None),
                 },
                 Step::Gather => step = self.tell(place, Input::Gathered),
@@ -198,10 +200,15 @@ impl World<'_> {
 
     /// An attempt fails before its response.
     fn failed(&mut self, place: u32, progress: Progress, failure: FailureKind) {
-        let is_reused = (self.flights.at(place).and_then(|flight| flight.running.as_ref()))
-            .is_some_and(|running| running.may_be_stale);
-        let step = self.tell(place, ended(progress, failure, is_reused));
+        let way = self.way(place);
+        let step = self.tell(place, ended(progress, failure, way));
         self.carry(place, step);
+    }
+
+    /// The running attempt's connection, as its proxy can tell.
+    fn way(&mut self, place: u32) -> Way {
+        let running = self.flights.at(place).and_then(|flight| flight.running.as_ref());
+        if running.is_some_and(|running| running.may_be_stale) { Way::Kept } else { Way::New }
     }
 
     /// The head of a response is there, and with it the rest, whole or not.
@@ -261,7 +268,8 @@ impl World<'_> {
         let mut luck = self.chance.stream(Draw::Fault, flight.request.number, stream);
         let service = self.chance.unit(Draw::Service, flight.request.number, stream);
         let job = Job::new(Who::Attempt { flight: place, serial }, service, luck.unit(), flight.bad);
-        let arrival = destination.arrive(self.scenario, now, proxy, !is_reused, job);
+        let way = if is_reused { Way::Kept } else { Way::New };
+        let arrival = destination.arrive(self.scenario, now, proxy, way, job);
         if !matches!(arrival, Arrival::Refused | Arrival::NoWay | Arrival::Full(OnFull::Refuse)) {
             self.meter.came(now, index);
         }
@@ -370,7 +378,7 @@ enum Met {
     Answered(u16, bool),
 }
 
-fn ended(progress: Progress, failure: FailureKind, is_reused: bool) -> Input {
+fn ended(progress: Progress, failure: FailureKind, way: Way) -> Input {
     let end = AttemptEnd {
         progress,
         failure: Some(failure),
@@ -379,7 +387,7 @@ fn ended(progress: Progress, failure: FailureKind, is_reused: bool) -> Input {
         retry_after: false,
         response_bytes_seen: false,
         client_gone: false,
-        reused: is_reused,
+        reused: way == Way::Kept,
     };
     Input::AttemptEnded { end, body_replayable: Replay::Possible }
 }
