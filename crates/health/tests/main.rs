@@ -22,6 +22,7 @@ mod nginx_max_fails;
 mod passive;
 mod registry;
 mod reload;
+mod returning;
 mod saved;
 mod schedule;
 mod slots;
