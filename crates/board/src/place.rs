@@ -1,8 +1,10 @@
 //! Places at a destination: for one that may have so many requests in flight and no more, all workers together.
 //!
 //! A count that every worker writes, so only destinations with a limit have it. A place is taken by a compare-exchange and
-//! given back when its guard is dropped, so none is ever lost. Sequentially consistent: who finds all places taken and
-//! joins a queue must not miss the one who gives back and finds the queue empty.
+//! given back when its guard is dropped, so none is ever lost.
+//!
+//! Who finds all places taken joins a queue, fence, and looks once more; who gives back does that, fence, and looks at the
+//! queue. The two fences are ordered one way or the other, so either the place is found or the one that waits is.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use model::id::Slot;
 
 use crate::shared::Shared;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering, fence};
 
 /// One destination's places.
 #[derive(Default)]
@@ -18,10 +20,11 @@ pub(crate) struct Places(AtomicU32);
 
 impl Places {
     fn take(&self, most: NonZeroU32) -> bool {
-        let mut taken = self.0.load(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let mut taken = self.0.load(Ordering::Relaxed);
         // Each round that fails means that another one came through; nobody waits for long where few places are.
         while taken < most.get() {
-            match self.0.compare_exchange(taken, taken + 1, Ordering::SeqCst, Ordering::SeqCst) {
+            match self.0.compare_exchange(taken, taken + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(other) => taken = other,
             }
@@ -31,7 +34,8 @@ impl Places {
 
     fn give_back(&self) {
         // Each guard took one: there is one to give back.
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
     }
 }
 

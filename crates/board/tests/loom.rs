@@ -164,10 +164,10 @@ fn who_finds_all_places_taken_and_then_waits_is_seen_by_who_gives_back() {
         let (other, seen) = (Arc::clone(&board), Arc::clone(&waiting));
         let giving = thread::spawn(move || {
             drop(held);
-            seen.load(Ordering::SeqCst)
+            seen.load(Ordering::Relaxed)
         });
         // As the queue does: joins, then looks once more.
-        waiting.store(1, Ordering::SeqCst);
+        waiting.store(1, Ordering::Relaxed);
         let found = other.take_place(SLOT, one);
         let was_seen = giving.join().unwrap() == 1;
         assert!(found.is_some() || was_seen, "nobody would ever wake the one that waits");

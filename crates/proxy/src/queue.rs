@@ -23,8 +23,8 @@ use model::id::Slot;
 #[derive(Default)]
 pub(crate) struct Queues {
     lines: Mutex<BTreeMap<u32, Line<Waiter>>>,
-    /// How many wait in all lines together. Sequentially consistent, as the places are: who gives a place back and finds
-    /// nobody here did that before the other one joined and looked once more.
+    /// How many wait in all lines together. The places' own fences order it: who gives one back and finds nobody here did
+    /// that before the other one joined and looked once more.
     waiting: AtomicUsize,
 }
 
