@@ -54,6 +54,11 @@ impl<T> Line<T> {
         Some(ticket)
     }
 
+    /// Whether nobody stands here before whom one that wants this would go: it may look for a place without joining.
+    pub fn is_free_for(&self, wants: Option<Slot>) -> bool {
+        self.waiting.iter().all(|entry| entry.wants.is_some() && entry.wants != wants)
+    }
+
     /// Leaves, from any place. A ticket that has left already changes nothing.
     pub fn leave(&mut self, ticket: Ticket) {
         if let Some(at) = self.find(ticket) {
@@ -177,6 +182,15 @@ mod tests {
         assert_eq!(foremost(&mut line), [0, 2, 4, 5]);
         line.wants(tickets[0], Some(Slot(9)));
         assert_eq!(first_for(&mut line, 1), Some(1));
+    }
+
+    #[test]
+    fn only_who_wants_what_nobody_here_would_take_may_look_without_joining() {
+        let (mut line, tickets) = line(&[Some(1), Some(1), None]);
+        assert!(![None, Some(Slot(1)), Some(Slot(2))].iter().any(|wants| line.is_free_for(*wants)));
+        line.leave(tickets[2]);
+        assert!(line.is_free_for(None) && line.is_free_for(Some(Slot(2))) && !line.is_free_for(Some(Slot(1))));
+        assert!(Line::<()>::default().is_free_for(None));
     }
 
     #[test]

@@ -139,6 +139,35 @@ fn a_wait_has_its_end_in_sight_from_the_beginning_whatever_it_lacks_meanwhile() 
 }
 
 #[test]
+fn who_joins_others_waits_for_what_they_wait_for() {
+    let mut cluster = limited(Compat::None, &[1]);
+    cluster.queue.unavailable_timeout = Duration::from_secs(5);
+    let (full, empty) = (snapshot(whole(&cluster), &[route(None)]), nobody(&cluster));
+    let board = Board::default();
+    board.is_queued.set(true);
+    let (mut walk, step) = Walk::begin(&Request::get(), &empty, &board);
+    assert_eq!(word(&step), "wait until 6000");
+    assert_eq!(word(&walk.handle(Input::QueueFull)), "503 none-available");
+    let (mut walk, step) = Walk::begin(&Request::get(), &full, &board);
+    assert_eq!(word(&step), "wait until 2000");
+    // All are ejected meanwhile, and only the first in line hears of it.
+    walk.snapshot = &empty;
+    walk.now = walk.now + Duration::from_secs(1);
+    assert_eq!(word(&walk.handle(Input::WaitOver)), "wait until 6000");
+    walk.now = walk.now + Duration::from_secs(4);
+    assert_eq!(word(&walk.handle(Input::WaitOver)), "503 none-available");
+    // And the other way round.
+    cluster.queue.busy_timeout = Duration::from_secs(9);
+    let (full, empty) = (snapshot(whole(&cluster), &[route(None)]), nobody(&cluster));
+    let (mut walk, step) = Walk::begin(&Request::get(), &empty, &board);
+    assert_eq!(word(&step), "wait until 6000");
+    walk.snapshot = &full;
+    walk.now = walk.now + Duration::from_secs(5);
+    assert_eq!(word(&walk.handle(Input::WaitOver)), "wait until 10000");
+    assert_eq!(word(&walk.handle(Input::WaitOver)), "503 queue-timeout");
+}
+
+#[test]
 fn the_total_deadline_ends_a_wait_also_when_its_turn_comes_too_late() {
     let routes = [route(Some(Duration::from_millis(400)))];
     let (snapshot, board) = (snapshot(whole(&limited(Compat::None, &[1])), &routes), Board::default());

@@ -47,16 +47,17 @@ impl Queues {
         self.waiting.load(Ordering::SeqCst) > 0 && self.lines().contains_key(&cluster)
     }
 
-    /// Joins the cluster's line; `None` when `most` wait there. `wants`: the only destination that helps.
-    pub(crate) fn enter(self: &Arc<Self>, cluster: u32, most: u32, wants: Option<Slot>) -> Option<InLine> {
+    /// Joins the cluster's line, unless `most` wait there. `wants`: the only destination that helps.
+    pub(crate) fn enter(self: &Arc<Self>, cluster: u32, most: u32, wants: Option<Slot>) -> Entered {
         let mut lines = self.lines();
         let line = lines.entry(cluster).or_default();
         let ticket = line.enter(most, wants, Waiter { waker: None, news: News::None });
         let Some(ticket) = ticket else {
+            let is_free = !line.is_empty() && line.is_free_for(wants);
             if line.is_empty() {
                 lines.remove(&cluster);
             }
-            return None;
+            return if is_free { Entered::Beside } else { Entered::Full };
         };
         self.waiting.fetch_add(1, Ordering::SeqCst);
         // Nothing can have been missed by one that stands behind others who would have been told of it.
@@ -64,7 +65,7 @@ impl Queues {
             waiter.news = News::Some;
         }
         drop(lines);
-        Some(InLine { queues: Arc::clone(self), cluster, ticket })
+        Entered::InLine(InLine { queues: Arc::clone(self), cluster, ticket })
     }
 
     /// A place at the cluster's destination became free.
@@ -108,6 +109,16 @@ impl Waiter {
         self.news = News::Some;
         self.waker.take()
     }
+}
+
+/// What joining a line comes to.
+pub(crate) enum Entered {
+    /// It stands there.
+    InLine(InLine),
+    /// As many wait as may, none of them for what this one wants: sessions, each bound to a destination. It may look once.
+    Beside,
+    /// As many wait as may.
+    Full,
 }
 
 /// A request that stands in a line, until dropped.

@@ -8,7 +8,7 @@ use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
 use exchange::step::{Cost, Part, Places, Refused, Shared};
-use exchange::{Admission, Report, Snapshot};
+use exchange::{Admission, Report, Snapshot, Step};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::time::Timestamp;
@@ -31,6 +31,8 @@ pub(crate) struct Sharing<'a> {
     now: Cell<Timestamp>,
     /// What the running attempt holds at its destination.
     held: RefCell<Held>,
+    /// The place of an attempt that is over for the machine, while its response is still being read.
+    read: RefCell<Option<Place>>,
     limits: &'a Arc<Limits>,
     /// The client's place among its requests in flight, until the exchange is over.
     permit: RefCell<Option<Permit>>,
@@ -39,7 +41,14 @@ pub(crate) struct Sharing<'a> {
 impl<'a> Sharing<'a> {
     /// For an exchange that begins at `now`.
     pub(crate) fn new(board: &'a board::Worker<Snapshot>, limits: &'a Arc<Limits>, now: Timestamp) -> Self {
-        Self { board, now: Cell::new(now), held: RefCell::default(), limits, permit: RefCell::new(None) }
+        Self {
+            board,
+            now: Cell::new(now),
+            held: RefCell::default(),
+            read: RefCell::default(),
+            limits,
+            permit: RefCell::default(),
+        }
     }
 
     /// Time goes on. What the attempt holds that may end with the next input is handed out, so that what the next attempt
@@ -54,9 +63,14 @@ impl<'a> Sharing<'a> {
         self.held.borrow_mut().place.take()
     }
 
+    /// The response that [`Step::HoldThenConnect`] is about is read, or given up: its destination has the place again.
+    pub(crate) fn read(&self) {
+        self.read.take();
+    }
+
     /// Puts an ended attempt into the board. The gate stays shut until the core has heard of what came of it; after an
     /// end that says nothing it opens again at once.
-    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, held: Held) {
+    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, held: Held, next: &Step) {
         let Some(report) = report else {
             return self.hand_back(held);
         };
@@ -64,7 +78,16 @@ impl<'a> Sharing<'a> {
         match (report.admission, report.part) {
             // A stream that has begun has its place until the exchange is over.
             (Admission::Open, _) | (_, Part::Begun) => self.hand_back(Held { gate: None, place }),
-            (Admission::Gate | Admission::Place, Part::Whole | Part::Broken) => drop(place),
+            (Admission::Gate | Admission::Place, Part::Whole | Part::Broken) => match next {
+                Step::HoldThenConnect(_) => _ = self.read.replace(place),
+                Step::Gather
+                | Step::Wait { .. }
+                | Step::Connect(_)
+                | Step::Forward
+                | Step::AnswerHeld
+                | Step::Answer(_)
+                | Step::Done => drop(place),
+            },
         }
         match (report.admission, report.outcome.class) {
             (Admission::Gate, OutcomeClass::Neutral) => drop(gate),

@@ -7,6 +7,7 @@
 //! ```
 //! The client is watched all the time: one that goes leaves the line.
 
+use std::cell::Cell;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,14 +20,26 @@ use model::time::Timestamp;
 use telemetry::metrics::Queued;
 
 use crate::local::Local;
-use crate::queue::InLine;
+use crate::queue::{Entered, InLine};
 use crate::timer::Timer;
 
 /// One exchange that waits.
 pub(crate) struct Waiting {
-    /// `None`: as many wait as may.
-    in_line: Option<InLine>,
+    standing: Standing,
     queued: Queued,
+}
+
+/// Where it waits.
+enum Standing {
+    InLine(InLine),
+    /// As many wait as may; whether it may look for a place all the same.
+    Outside(Cell<Look>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Once,
+    NoMore,
 }
 
 /// When a wait ends by itself, or is to look about.
@@ -41,23 +54,33 @@ impl Waiting {
     /// Joins the line of the exchange's cluster, if it has room.
     pub(crate) fn begin<I: Io, R>(local: &Local<I, R>, cluster: &ClusterView, wants: Option<Slot>) -> Self {
         let most = cluster.queue.map_or(0, |queue| queue.length);
-        let in_line = local.limits.queues.enter(cluster.budget, most, wants);
-        Self { in_line, queued: local.metrics.queued(&cluster.id) }
+        let standing = match local.limits.queues.enter(cluster.budget, most, wants) {
+            Entered::InLine(in_line) => Standing::InLine(in_line),
+            Entered::Beside => Standing::Outside(Cell::new(Look::Once)),
+            Entered::Full => Standing::Outside(Cell::new(Look::NoMore)),
+        };
+        Self { standing, queued: local.metrics.queued(&cluster.id) }
     }
 
     /// What bounds the next part of the wait. A gate opens without a new snapshot, so the first in line looks for
     /// destinations now and then.
     pub(crate) fn ends(&self, now: Timestamp, until: Timestamp, exchange: &Exchange) -> Ends {
-        let is_first = self.in_line.as_ref().is_some_and(InLine::is_first);
+        let is_first = self.in_line().is_some_and(InLine::is_first);
         let look = if is_first { now + LOOK } else { Timestamp::MAX };
         Ends { deadline: exchange.deadline().unwrap_or(Timestamp::MAX), until, look }
     }
 
     /// Ready with what the machine is to be told.
     pub(crate) fn poll<I: Io>(&self, context: &mut Context<'_>, timer: &mut Timer<I>, ends: Ends) -> Poll<Input> {
-        let Some(in_line) = &self.in_line else { return Poll::Ready(Input::QueueFull) };
-        if in_line.poll(context).is_ready() {
-            return Poll::Ready(Input::Woken);
+        match &self.standing {
+            Standing::InLine(in_line) if in_line.poll(context).is_ready() => return Poll::Ready(Input::Woken),
+            Standing::InLine(_) => {}
+            Standing::Outside(look) => {
+                return Poll::Ready(match look.replace(Look::NoMore) {
+                    Look::Once => Input::Woken,
+                    Look::NoMore => Input::QueueFull,
+                });
+            }
         }
         let Ends { deadline, until, look } = ends;
         let due = deadline.min(until).min(look);
@@ -70,8 +93,15 @@ impl Waiting {
 
     /// It goes on waiting, for this.
     pub(crate) fn again(&self, wants: Option<Slot>) {
-        if let Some(in_line) = &self.in_line {
+        if let Some(in_line) = self.in_line() {
             in_line.wants(wants);
+        }
+    }
+
+    fn in_line(&self) -> Option<&InLine> {
+        match &self.standing {
+            Standing::InLine(in_line) => Some(in_line),
+            Standing::Outside(_) => None,
         }
     }
 

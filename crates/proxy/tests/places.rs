@@ -8,6 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use model::affinity::{AffinityCookie, AffinityFailurePolicy, AffinityPolicy, SessionAffinity};
+use model::balancing::LoadBalancing;
+use model::cluster::Queue;
 use model::id::Slot;
 use model::outcome::OutcomeClass;
 use support::http2::{self, H2, run};
@@ -162,6 +165,85 @@ fn a_full_destination_is_passed_by_and_all_streams_of_a_connection_count() {
         assert_eq!(http2::answer(first).await.unwrap().text(), "/1");
     });
     assert_eq!(a.requests().len(), 1);
+}
+
+#[test]
+fn sessions_that_fill_the_queue_keep_nobody_from_a_destination_that_is_free() {
+    let (held, go) = held_back();
+    let free = Destination::answering(200, "free");
+    let proxy = setup(&[held.addr(), free.addr()])
+        .with(|cluster| {
+            cluster.load_balancing = LoadBalancing::FirstAlphabetical;
+            cluster.session_affinity = Some(SessionAffinity {
+                policy: AffinityPolicy::HashCookie,
+                failure_policy: AffinityFailurePolicy::Return503Error,
+                key_name: "pin".to_owned(),
+                cookie: AffinityCookie::default(),
+            });
+            cluster.destinations.iter_mut().for_each(|one| one.max_connections = NonZeroU32::new(1));
+            cluster.queue = Queue { length: 1, busy_timeout: Duration::from_secs(20), ..Queue::DEFAULT };
+        })
+        .start();
+    go.send(()).unwrap();
+    let cookie = |response: &testkit::message::Message| {
+        response.value("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+    };
+    let here = cookie(&proxy.client().get("/0"));
+    let asking = |path: &str, cookie: &str| {
+        let mut client = proxy.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n"));
+        client
+    };
+    let mut first = asking("/1", &here);
+    holds(&proxy, 1);
+    let mut second = asking("/2", &here);
+    waits(&proxy, 1);
+    let third = proxy.client().get("/3");
+    assert_eq!(third.text(), "free", "it may go where nobody waits");
+    assert_eq!(asking("/4", &cookie(&third)).response().text(), "free", "and so may a session of that one");
+    assert_eq!(asking("/5", &here).response().status(), 503, "the queue is as long as it may be");
+    (0..2).for_each(|_| go.send(()).unwrap());
+    assert_eq!((first.response().text(), second.response().text()), ("/1".to_owned(), "/2".to_owned()));
+    came_of_it(&proxy, "queue-full", 1);
+    nothing_is_left(&proxy, 1);
+}
+
+/// While the next attempt waits for the end of a response that is kept, its destination is still at work on it.
+#[test]
+fn a_response_that_is_kept_has_its_place_until_it_is_read() {
+    let pause = Duration::from_millis(120);
+    let failing = Destination::start(move |moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(_) => {
+            let head = b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\n".to_vec();
+            vec![Act::Send(head), Act::Pause(pause), Act::Send(b"no".to_vec())]
+        }
+    });
+    let good = Destination::answering(200, "good");
+    let proxy = setup(&[failing.addr(), good.addr()])
+        .retrying()
+        .with(|cluster| {
+            cluster.load_balancing = LoadBalancing::FirstAlphabetical;
+            cluster.destinations[0].max_connections = NonZeroU32::new(1);
+        })
+        .start();
+    let is_free = || proxy.board.take_place(Slot(0), NonZeroU32::MIN).is_some();
+    let started = Instant::now();
+    let mut client = asking(&proxy, "/1");
+    holds(&proxy, 1);
+    eventually("the place is free", Duration::from_secs(5), || is_free().then_some(()));
+    assert!(started.elapsed() >= pause, "{:?}", started.elapsed());
+    assert_eq!(client.response().text(), "good");
+    run(async {
+        let client = H2::connect(proxy.addr).await;
+        let started = Instant::now();
+        let (response, _send) = client.start(http2::get("/2").body(()).unwrap(), true).await;
+        until(|| proxy.board.in_flight(Slot(0)) == 1).await;
+        until(is_free).await;
+        assert!(started.elapsed() >= pause, "{:?}", started.elapsed());
+        assert_eq!(http2::answer(response).await.unwrap().text(), "good");
+    });
+    nothing_is_left(&proxy, 1);
 }
 
 #[test]
@@ -413,7 +495,7 @@ fn however_an_exchange_ends_its_place_is_given_back() {
     let refused = refusing();
     let make = || {
         let mut setup = setup(&[destination.addr(), refused]).retrying().with(|cluster| {
-            cluster.load_balancing = model::balancing::LoadBalancing::RoundRobin;
+            cluster.load_balancing = LoadBalancing::RoundRobin;
             cluster.queue.busy_timeout = Duration::from_millis(200);
             cluster.queue.length = 4;
             for destination in &mut cluster.destinations {

@@ -36,6 +36,8 @@ pub(super) enum Lack {
     Places(Option<Slot>),
     /// No destination is available.
     Destinations,
+    /// Others wait already and it has not looked itself: what they lack, as far as the cluster shows it.
+    Turn,
 }
 
 impl Exchange {
@@ -81,8 +83,11 @@ impl Exchange {
                 Some(place) => self.pick(now, waiting.since, place, snapshot, worker, shared),
                 None => self.answer(Answer::of(Reason::NoCluster)),
             },
-            Input::WaitOver => self.answer(answer_of(waiting.lack, Reason::QueueTimeout, compat)),
-            Input::QueueFull => self.answer(answer_of(waiting.lack, Reason::QueueFull, compat)),
+            Input::WaitOver => self.wait_over(waiting, snapshot),
+            Input::QueueFull => {
+                let lack = self.cluster(snapshot).map_or(waiting.lack, |cluster| shown(waiting.lack, cluster));
+                self.answer(answer_of(lack, Reason::QueueFull, compat))
+            }
             Input::DeadlineReached => self.answer(Answer::of(Reason::Deadline)),
             Input::ClientGone => self.answer(Answer::of(Reason::ClientGone)),
             // No attempt runs.
@@ -101,19 +106,34 @@ impl Exchange {
         if self.is_bound(cluster) {
             return pick::pinned(cluster, self.pin).map(|(_, destination)| Lack::Places(Some(destination.slot)));
         }
-        let is_limited = cluster.destinations.iter().any(|destination| destination.max_connections.is_some());
-        Some(if is_limited { Lack::Places(None) } else { Lack::Destinations })
+        Some(Lack::Turn)
     }
 
     /// Nobody can take it: it waits, or is answered where that is not wanted.
     pub(super) fn lacks(&mut self, now: Timestamp, since: Timestamp, lack: Lack, cluster: &ClusterView) -> Step {
-        let span = cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, lack));
+        let span = cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, shown(lack, cluster)));
         let until = since + span;
         if until <= now {
             let late = if span.is_zero() { Reason::QueueFull } else { Reason::QueueTimeout };
-            return self.answer(answer_of(lack, late, cluster.compat));
+            return self.answer(answer_of(shown(lack, cluster), late, cluster.compat));
         }
         let waiting = Waiting { since, until, lack };
+        self.state = State::Waiting(waiting);
+        waiting.step()
+    }
+}
+
+impl Exchange {
+    /// The end that was in sight has come. Only the first in line hears of what changes, so the others look here whether
+    /// there is another end by now.
+    fn wait_over(&mut self, waiting: Waiting, snapshot: &Snapshot) -> Step {
+        let Some(cluster) = self.cluster(snapshot) else { return self.answer(Answer::of(Reason::NoCluster)) };
+        let lack = shown(waiting.lack, cluster);
+        let until = waiting.since + cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, lack));
+        if until <= waiting.until {
+            return self.answer(answer_of(lack, Reason::QueueTimeout, cluster.compat));
+        }
+        let waiting = Waiting { until, ..waiting };
         self.state = State::Waiting(waiting);
         waiting.step()
     }
@@ -123,9 +143,21 @@ impl Waiting {
     fn step(self) -> Step {
         let wants = match self.lack {
             Lack::Places(wants) => wants,
-            Lack::Destinations => None,
+            Lack::Destinations | Lack::Turn => None,
         };
         Step::Wait { until: self.until, wants }
+    }
+}
+
+/// What there is none of, for one that has not looked or looked some time ago.
+fn shown(lack: Lack, cluster: &ClusterView) -> Lack {
+    let is_limited = || cluster.destinations.iter().any(|destination| destination.max_connections.is_some());
+    match lack {
+        Lack::Places(Some(_)) | Lack::Destinations => lack,
+        Lack::Places(None) | Lack::Turn if cluster.available.is_empty() => Lack::Destinations,
+        Lack::Places(None) => lack,
+        Lack::Turn if is_limited() => Lack::Places(None),
+        Lack::Turn => Lack::Destinations,
     }
 }
 
@@ -148,7 +180,7 @@ fn patience(queue: Queue, lack: Lack) -> Duration {
         return Duration::ZERO;
     }
     match lack {
-        Lack::Places(_) => queue.busy_timeout,
+        Lack::Places(_) | Lack::Turn => queue.busy_timeout,
         Lack::Destinations => queue.unavailable_timeout,
     }
 }
@@ -158,7 +190,7 @@ fn answer_of(lack: Lack, reason: Reason, compat: Compat) -> Answer {
     let reason = match (lack, compat) {
         (_, Compat::Nginx) => Reason::NoLiveUpstreams,
         (Lack::Destinations, Compat::None | Compat::Yarp) => Reason::NoneAvailable,
-        (Lack::Places(_), Compat::None | Compat::Yarp) => reason,
+        (Lack::Places(_) | Lack::Turn, Compat::None | Compat::Yarp) => reason,
     };
     let retry_after = matches!(reason, Reason::QueueFull | Reason::QueueTimeout).then_some(RETRY_AFTER);
     Answer { retry_after, ..Answer::of(reason) }

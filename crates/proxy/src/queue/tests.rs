@@ -12,6 +12,13 @@ use super::*;
 
 const ANY: Option<Slot> = None;
 
+fn enter(queues: &Arc<Queues>, cluster: u32, most: u32, wants: Option<Slot>) -> Option<InLine> {
+    match queues.enter(cluster, most, wants) {
+        Entered::InLine(in_line) => Some(in_line),
+        Entered::Beside | Entered::Full => None,
+    }
+}
+
 #[derive(Default)]
 struct Woken(AtomicU32);
 
@@ -37,8 +44,8 @@ fn the_first_one_looks_at_once_and_then_when_something_became_free() {
     let queues = Arc::new(Queues::default());
     let woken: [Arc<Woken>; 2] = Default::default();
     assert!(!queues.is_queued(7));
-    let [first, second] = std::array::from_fn(|_| queues.enter(7, 2, ANY).unwrap());
-    assert!(queues.enter(7, 2, ANY).is_none() && queues.is_queued(7) && !queues.is_queued(8));
+    let [first, second] = std::array::from_fn(|_| enter(&queues, 7, 2, ANY).unwrap());
+    assert!(enter(&queues, 7, 2, ANY).is_none() && queues.is_queued(7) && !queues.is_queued(8));
     assert!(is_ready(&first, &woken[0]) && !is_ready(&first, &woken[0]));
     assert!(!is_ready(&second, &woken[1]), "it is not first");
     queues.freed(7, Slot(1));
@@ -55,7 +62,7 @@ fn the_first_one_looks_at_once_and_then_when_something_became_free() {
 fn one_that_leaves_from_the_middle_holds_nobody_up() {
     let queues = Arc::new(Queues::default());
     let woken: [Arc<Woken>; 3] = Default::default();
-    let [first, second, third] = std::array::from_fn(|_| queues.enter(0, 9, ANY).unwrap());
+    let [first, second, third] = std::array::from_fn(|_| enter(&queues, 0, 9, ANY).unwrap());
     assert!(!is_ready(&third, &woken[2]));
     drop(second);
     assert!(is_ready(&first, &woken[0]));
@@ -68,8 +75,8 @@ fn one_that_leaves_from_the_middle_holds_nobody_up() {
 fn one_that_was_told_and_leaves_without_a_place_has_the_next_one_told() {
     let queues = Arc::new(Queues::default());
     let woken: [Arc<Woken>; 3] = Default::default();
-    let any = queues.enter(0, 9, ANY).unwrap();
-    let [bound, other] = [1, 2].map(|slot| queues.enter(0, 9, Some(Slot(slot))).unwrap());
+    let any = enter(&queues, 0, 9, ANY).unwrap();
+    let [bound, other] = [1, 2].map(|slot| enter(&queues, 0, 9, Some(Slot(slot))).unwrap());
     assert!(is_ready(&any, &woken[0]) && !is_ready(&bound, &woken[1]) && !is_ready(&other, &woken[2]));
     queues.freed(0, Slot(1));
     assert_eq!(woken.each_ref().map(|one| one.times()), [0, 0, 0], "the first one has not asked yet");
@@ -84,7 +91,7 @@ fn one_that_was_told_and_leaves_without_a_place_has_the_next_one_told() {
 fn a_new_snapshot_is_told_to_the_first_one_and_to_all_whose_destination_may_be_gone() {
     let queues = Arc::new(Queues::default());
     let woken: [Arc<Woken>; 4] = Default::default();
-    let all = [ANY, ANY, Some(Slot(1)), Some(Slot(1))].map(|wants| queues.enter(3, 9, wants).unwrap());
+    let all = [ANY, ANY, Some(Slot(1)), Some(Slot(1))].map(|wants| enter(&queues, 3, 9, wants).unwrap());
     assert!(is_ready(&all[0], &woken[0]));
     for (one, woken) in all.iter().zip(&woken) {
         assert!(!is_ready(one, woken));
@@ -96,8 +103,21 @@ fn a_new_snapshot_is_told_to_the_first_one_and_to_all_whose_destination_may_be_g
 #[test]
 fn a_line_without_length_leaves_nothing_behind() {
     let queues = Arc::new(Queues::default());
-    assert!(queues.enter(0, 0, ANY).is_none());
+    assert!(enter(&queues, 0, 0, ANY).is_none());
     assert!(queues.lines().is_empty());
+}
+
+#[test]
+fn beside_sessions_that_fill_the_line_others_look_once() {
+    let queues = Arc::new(Queues::default());
+    let one = Some(Slot(1));
+    let bound = [(); 2].map(|()| enter(&queues, 3, 2, one).unwrap());
+    assert!(matches!(queues.enter(3, 2, ANY), Entered::Beside));
+    assert!(matches!(queues.enter(3, 2, Some(Slot(2))), Entered::Beside));
+    assert!(matches!(queues.enter(3, 2, one), Entered::Full), "they want the same");
+    drop(bound);
+    let _any = enter(&queues, 3, 1, ANY).unwrap();
+    assert!(matches!(queues.enter(3, 1, one), Entered::Full), "that one would take it, too");
 }
 
 struct Thread(std::thread::Thread);
@@ -122,7 +142,7 @@ fn over_threads_each_gets_its_turn_and_no_place_is_lost() {
         {
             return Some(place);
         }
-        let in_line = queues.enter(0, 9, ANY).unwrap();
+        let in_line = enter(&queues, 0, 9, ANY).unwrap();
         let waker = Waker::from(Arc::new(Thread(std::thread::current())));
         let mut looks = 0;
         loop {

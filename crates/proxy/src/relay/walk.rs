@@ -192,6 +192,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 }
                 Step::HoldThenConnect(attempt) => {
                     self.hold().await;
+                    self.sharing.read();
                     let input = self.attempt(attempt).await;
                     self.handle(input)
                 }
@@ -210,17 +211,17 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let mut picks = self.local.picks.borrow_mut();
         let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
         drop(picks);
-        self.settle(held);
+        self.settle(held, &step);
         step
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: Held, next: &Step) {
         let report = self.exchange.report();
         let snapshot = self.snapshot.clone();
         let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
         let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, held);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, held, next);
         if let Some(report) = report {
             self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }
