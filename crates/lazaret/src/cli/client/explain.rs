@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use control::document::clusters::{ClusterDocument, ClustersDocument, DestinationDocument, DestinationPage};
-use control::document::event::{EventDocument, EventPage};
+use control::document::event::{EventDocument, EventPage, EventWord};
 use serde::Serialize;
 
 use super::http::{Client, encode};
@@ -57,7 +57,7 @@ async fn of_cluster(client: &Client, id: &str) -> Result<Explanation, Failure> {
     let found = document.clusters.into_iter().find(|cluster| cluster.id == id);
     let cluster =
         found.ok_or_else(|| Failure::failed(format!("cluster {id} not found; there are: {}", known.join(", "))))?;
-    let path = format!("/api/transitions?cluster={}&limit={RECENT}", encode(id));
+    let path = format!("/api/journal?cluster={}&limit={RECENT}", encode(id));
     let EventPage { events, .. } = fetch(client, &path).await?;
     Ok(Explanation { cluster, recent: events })
 }
@@ -69,7 +69,7 @@ fn render(explanation: &Explanation) -> String {
     text.push_str(&checks(cluster));
     for destination in &cluster.destinations {
         text.push('\n');
-        text.push_str(&of(cluster, destination));
+        text.push_str(&of(cluster, destination, &explanation.recent));
     }
     if !explanation.recent.is_empty() {
         text.push_str("\nrecent, oldest first:\n");
@@ -106,7 +106,7 @@ fn checks(cluster: &ClusterDocument) -> String {
     format!("  active check: {active}\n  passive check: {passive}\n  who is in use: decided by {policy}\n")
 }
 
-fn of(cluster: &ClusterDocument, destination: &DestinationDocument) -> String {
+fn of(cluster: &ClusterDocument, destination: &DestinationDocument, recent: &[EventDocument]) -> String {
     let use_word = if destination.available { "in use" } else { "NOT in use" };
     let address = destination.address.as_deref().unwrap_or("");
     let mut lines = vec![format!("{}  {address}  {use_word}: {}", destination.id, words::because(destination.because))];
@@ -121,6 +121,18 @@ fn of(cluster: &ClusterDocument, destination: &DestinationDocument) -> String {
     ));
     if destination.gated {
         lines.push("takes one request at a time until one succeeds".to_owned());
+    }
+    if destination.share < 1.0 {
+        let is_its = |event: &&EventDocument| {
+            let whose = event.subject.as_ref().map(|subject| subject.destination.as_str());
+            event.event == EventWord::Share && whose == Some(destination.id.as_str())
+        };
+        // The newest one tells who holds it back; it may have left the journal.
+        let why = recent.iter().rev().find(is_its).map(|event| format!(": {}", words::share(event)));
+        lines.push(format!("takes {:.0} % of its weight{}", destination.share * 100.0, why.unwrap_or_default()));
+    }
+    for policy in &destination.would_eject {
+        lines.push(format!("{policy} (not enforced) would have it out"));
     }
     if let Some(change) = &destination.last_transition {
         let at = destination.changed_at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default();
@@ -205,5 +217,20 @@ recent, oldest first:
   2026-01-02T03:03:50.000Z  a  active healthy -> unhealthy: ConsecutiveFailures on probes: 2 probes failed, limit 2; last: timeout
 ";
         assert_eq!(render(&explanation), expected);
+    }
+
+    #[test]
+    fn a_suspect_is_shown_with_its_part_and_who_accuses_it() {
+        let mut cluster = sample();
+        let mut b = cluster.destinations.pop().unwrap();
+        (b.share, b.would_eject) = (0.1, vec!["FailureRate".to_owned()]);
+        let event = json!({"event": "share", "revision": 9, "at": "2026-01-02T03:03:50.000Z", "cluster": "api",
+            "destination": "b", "share": 0.1, "share_because": "suspect", "by": "Burst"});
+        let event = serde_json::from_value(event).unwrap();
+        let text = of(&cluster, &b, &[event]);
+        assert!(text.contains("takes 10 % of its weight: suspect by Burst\n"), "{text}");
+        assert!(text.contains("FailureRate (not enforced) would have it out\n"), "{text}");
+        let text = of(&cluster, &b, &[]);
+        assert!(text.contains("takes 10 % of its weight\n"), "{text}");
     }
 }

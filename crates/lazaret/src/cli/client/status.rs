@@ -64,13 +64,18 @@ const COLUMNS: [&str; 8] =
 
 fn row(cluster: &ClusterDocument, destination: &DestinationDocument) -> Vec<String> {
     let available = if destination.available { "yes" } else { "no" };
+    let because = destination.because.as_str();
+    let because = match destination.share {
+        share if share < 1.0 => format!("{because}, {:.0} % of its weight", share * 100.0),
+        _ => because.to_owned(),
+    };
     vec![
         destination.id.clone(),
         destination.address.clone().unwrap_or_default(),
         value(cluster.active.is_some(), destination.active),
         value(cluster.passive.is_some(), destination.passive),
         destination.status.as_str().to_owned(),
-        format!("{available} ({})", destination.because.as_str()),
+        format!("{available} ({because})"),
         destination.in_flight.to_string(),
         destination.last_probe.as_ref().map(probe).unwrap_or_default(),
     ]
@@ -96,6 +101,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::explain::tests::sample;
     use super::*;
+
+    #[test]
+    fn a_part_of_the_weight_stands_beside_the_reason_for_being_in_use() {
+        let mut cluster = sample();
+        cluster.destinations.iter_mut().for_each(|one| one.share = 0.1);
+        let cells = cluster.destinations.iter().map(|one| row(&cluster, one).swap_remove(5));
+        assert_eq!(
+            cells.collect::<Vec<_>>(),
+            ["no (unhealthy, 10 % of its weight)", "yes (health, 10 % of its weight)"]
+        );
+    }
 
     #[test]
     fn a_status_is_a_table_per_cluster() {

@@ -112,11 +112,7 @@ pub(super) fn what(event: &EventDocument) -> String {
         }
         (EventWord::Share, _, _) => {
             let part = event.share.unwrap_or(1.0) * 100.0;
-            let why = event.share_because.as_deref().unwrap_or("");
-            format!(
-                "takes {part:.0} % of its weight: {}",
-                [Some(why), event.by.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" by ")
-            )
+            format!("takes {part:.0} % of its weight: {}", share(event))
         }
         (EventWord::Shadow, _, _) => {
             let would = if event.would_eject == Some(true) { "would eject it" } else { "would have it back" };
@@ -124,6 +120,17 @@ pub(super) fn what(event: &EventDocument) -> String {
         }
         (EventWord::Draining, _, _) => "a planned stop began".to_owned(),
         (EventWord::Lost, _, _) => "events before this point are lost".to_owned(),
+    }
+}
+
+/// Why a destination gets the part of its weight that it gets.
+pub(super) fn share(event: &EventDocument) -> String {
+    match (event.share_because.as_deref(), event.by.as_deref()) {
+        (Some("suspect"), Some(policy)) => format!("suspect by {policy}"),
+        (Some("ramp"), _) => "back, and taking over step by step".to_owned(),
+        (Some("whole"), _) => "nothing but its gate, where it has one, holds it back".to_owned(),
+        (Some(other), Some(policy)) => format!("{other} by {policy}"),
+        (other, _) => other.unwrap_or_default().to_owned(),
     }
 }
 
