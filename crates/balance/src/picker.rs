@@ -216,6 +216,7 @@ fn members(cluster: &Cluster) -> Arc<[Member]> {
             | PassivePolicy::ConnectFailures(_)
             | PassivePolicy::Stall(_)
             | PassivePolicy::Latency(_)
+            | PassivePolicy::Overload(_)
             | PassivePolicy::Custom(_) => None,
         })
         .next();

@@ -14,8 +14,9 @@ use model::entry::{ConnectionLimit, LimitKey, RequestLimit};
 use model::guards::{Guards, LastDestination};
 use model::page::PageStatus;
 use model::passive::{
-    Burst, Comparison, Latency, MaxFails, PassiveCheck, PassivePolicy, Plain500, Stall, TransportFailureRate,
+    Burst, Comparison, Latency, MaxFails, Overload, PassiveCheck, PassivePolicy, Plain500, Stall, TransportFailureRate,
 };
+use model::ratio::Ratio;
 use model::readmission::Readmission;
 use model::retry::{NonIdempotent, RetryRules};
 use model::route::{Buffering, RouteAction, Sticky};
@@ -177,7 +178,8 @@ fn policies_that_weigh_have_options_of_their_own_and_a_way_back() {
   a:
     health_check:
       passive:
-        policies: [Burst, {name: Outlier, z: 4, count_500: true}, {name: Stall, factor: 2.5}, {name: Latency, slower_by: 9ms}]
+        policies: [Burst, {name: Outlier, z: 4, count_500: true}, {name: Stall, factor: 2.5}, {name: Latency, slower_by: 9ms},
+          {name: Overload, least_share: 0.3}]
         shadow: [{name: ConsecutiveErrors, threshold: 7}, ConnectFailures, FailureRate]
         readmission: {first: 3s, canaries: 0, ramp: 0s}
       guards: {max_ejected: 0.3, last: stays}
@@ -195,6 +197,7 @@ fn policies_that_weigh_have_options_of_their_own_and_a_way_back() {
             PassivePolicy::Outlier(count(Plain500::Counts)),
             PassivePolicy::Stall(Stall { factor: 2.5, ..Stall::default() }),
             PassivePolicy::Latency(Latency { difference: Duration::from_millis(9), ..Latency::default() }),
+            PassivePolicy::Overload(Overload { least_share: Ratio::percent(30), ..Overload::default() }),
         ]
     );
     let names: Vec<_> = passive.shadow.iter().map(PassivePolicy::name).collect();

@@ -12,9 +12,12 @@ use std::time::Duration;
 
 use model::event::Evidence;
 use model::passive::Comparison;
+use model::time::Timestamp;
 
 use crate::cluster::ClusterState;
 use crate::effects::Effects;
+use crate::passive::Asking;
+use crate::window::{Counts, Window};
 
 /// What the comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +38,7 @@ pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effect
         return Finding::Alone;
     };
     let tens = window.tens(now, ENOUGH);
-    let own = window.total(now, tens);
-    let rest = cluster.rest(effects.moves).but(index, own, now, tens);
-    debug_assert_eq!(rest, cluster.summed_rest(index, now, tens), "the kept sum of {}", cluster.config.id);
+    let (own, rest) = own_and_rest(cluster, index, effects, |window| window.total(now, tens));
     if rest.total() == 0 {
         return Finding::Alone;
     }
@@ -62,12 +63,36 @@ pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effect
     })
 }
 
+/// How often the destination at `index` and the rest of its cluster asked for less since then.
+pub(crate) fn asking(
+    cluster: &mut ClusterState,
+    index: usize,
+    effects: &Effects,
+    since: Timestamp,
+) -> (Asking, Asking) {
+    let of = |counts: Counts| Asking { asked: counts.asked, attempts: counts.asked.saturating_add(counts.total()) };
+    let (own, rest) = own_and_rest(cluster, index, effects, |window| window.after(effects.now, since));
+    (of(own), of(rest))
+}
+
+fn own_and_rest(
+    cluster: &mut ClusterState,
+    index: usize,
+    effects: &Effects,
+    total: impl Fn(&Window) -> Counts,
+) -> (Counts, Counts) {
+    let own = cluster.destinations.get(index).map(|one| total(&one.traffic.window)).unwrap_or_default();
+    let rest = cluster.rest(effects.moves).but(index, own, &total);
+    debug_assert_eq!(rest, cluster.summed_rest(index, &total), "the kept sum of {}", cluster.config.id);
+    (own, rest)
+}
+
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// The two-proportion test's statistic; 0 where nothing failed at all.
-fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f64 {
+pub(crate) fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f64 {
     let pooled = share(failed.saturating_add(rest_failed), total.saturating_add(rest_total));
     let spread = pooled * (1.0 - pooled) * (1.0 / total as f64 + 1.0 / rest_total as f64);
     if spread <= 0.0 { 0.0 } else { (share(failed, total) - share(rest_failed, rest_total)) / spread.sqrt() }

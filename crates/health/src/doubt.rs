@@ -13,7 +13,7 @@ use model::ratio::Ratio;
 use model::time::Timestamp;
 
 use crate::cluster::ClusterState;
-use crate::comparison::{Finding, compare};
+use crate::comparison::{Finding, asking, compare};
 use crate::destination::DestinationState;
 use crate::effects::Effects;
 use crate::judge::{reactivate, set_passive};
@@ -153,6 +153,24 @@ fn look_around(cluster: &mut ClusterState, index: usize, effects: &Effects) {
     }
 }
 
+/// Tells those policies that want to know how often the destination and the rest asked for less.
+fn tell_asking(cluster: &mut ClusterState, index: usize, effects: &Effects) {
+    let now = effects.now;
+    let wanted = |cluster: &ClusterState, place: usize| {
+        let (_, policy) = cluster.destinations.get(index)?.traffic.policies.get(place)?;
+        policy.looks_back(now)
+    };
+    let n = cluster.destinations.get(index).map_or(0, |one| one.traffic.policies.len());
+    for place in 0..n {
+        let Some(since) = wanted(cluster, place) else { continue };
+        let (own, rest) = asking(cluster, index, effects, since);
+        let destination = cluster.destinations.get_mut(index);
+        if let Some((_, policy)) = destination.and_then(|one| one.traffic.policies.get_mut(place)) {
+            policy.on_asking(now, own, rest);
+        }
+    }
+}
+
 /// Whether some policy suspects a destination, or it gets less than its weight: time alone may change either.
 pub(crate) fn is_doubted(destination: &DestinationState) -> IsDoubted {
     let mut policies = destination.traffic.policies.iter();
@@ -169,6 +187,7 @@ pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Eff
 }
 
 fn settle_share(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    tell_asking(cluster, index, effects);
     look_around(cluster, index, effects);
     let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let Some(destination) = cluster.destinations.get_mut(index) else { return };

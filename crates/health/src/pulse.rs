@@ -109,6 +109,7 @@ fn has_watcher(check: &PassiveCheck) -> bool {
         | PassivePolicy::FailureRate(_)
         | PassivePolicy::Outlier(_)
         | PassivePolicy::Burst(_)
-        | PassivePolicy::ConnectFailures(_) => false,
+        | PassivePolicy::ConnectFailures(_)
+        | PassivePolicy::Overload(_) => false,
     })
 }

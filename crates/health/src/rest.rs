@@ -25,9 +25,9 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// All that counts, apart from the destination at `index`, over so many times ten seconds.
-    pub(crate) fn but(&self, index: usize, own: Counts, now: Timestamp, tens: u32) -> Counts {
-        let all = self.window.total(now, tens);
+    /// All that counts, apart from the destination at `index`, over the time that `total` takes.
+    pub(crate) fn but(&self, index: usize, own: Counts, total: impl Fn(&Window) -> Counts) -> Counts {
+        let all = total(&self.window);
         if self.is_in.get(index) == Some(&true) { all.less(own) } else { all }
     }
 }
@@ -74,9 +74,9 @@ impl ClusterState {
     }
 
     /// What [`Rest::but`] must be: the same by one pass over the cluster.
-    pub(crate) fn summed_rest(&self, index: usize, now: Timestamp, tens: u32) -> Counts {
+    pub(crate) fn summed_rest(&self, index: usize, total: impl Fn(&Window) -> Counts) -> Counts {
         let others = self.destinations.iter().enumerate().filter(|(place, _)| *place != index);
         let counted = others.filter(|(_, one)| !is_unhealthy(one.health, self.active(), self.passive()));
-        counted.fold(Counts::default(), |sum, (_, one)| sum.and(one.traffic.window.total(now, tens)))
+        counted.fold(Counts::default(), |sum, (_, one)| sum.and(total(&one.traffic.window)))
     }
 }

@@ -10,7 +10,7 @@ use model::passive::Plain500;
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Attempts, by what they say of a destination. Neutral and Overload are none of them.
+/// Attempts, by what they say of a destination. Neutral is none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Came to something good.
@@ -19,6 +19,9 @@ pub struct Counts {
     pub failed: u64,
     /// Answered 500 (or 5xx that counts like it).
     pub plain_500: u64,
+    /// Asked for less: neither good nor failed, and no part of [`Self::total`].
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub asked: u64,
 }
 
 impl Counts {
@@ -29,7 +32,8 @@ impl Counts {
             OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut => Self { failed: 1, ..Self::default() },
             OutcomeClass::AppFail if is_plain_500(outcome) => Self { plain_500: 1, ..Self::default() },
             OutcomeClass::AppFail => Self { failed: 1, ..Self::default() },
-            OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => Self::default(),
+            OutcomeClass::Overload => Self { asked: 1, ..Self::default() },
+            OutcomeClass::Slow | OutcomeClass::Neutral => Self::default(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Counts {
         }
     }
 
-    /// All.
+    /// All that came to something good or failed.
     pub fn total(&self) -> u64 {
         self.ok.saturating_add(self.failed).saturating_add(self.plain_500)
     }
@@ -52,6 +56,7 @@ impl Counts {
             ok: self.ok.saturating_sub(part.ok),
             failed: self.failed.saturating_sub(part.failed),
             plain_500: self.plain_500.saturating_sub(part.plain_500),
+            asked: self.asked.saturating_sub(part.asked),
         }
     }
 
@@ -61,8 +66,14 @@ impl Counts {
             ok: self.ok.saturating_add(other.ok),
             failed: self.failed.saturating_add(other.failed),
             plain_500: self.plain_500.saturating_add(other.plain_500),
+            asked: self.asked.saturating_add(other.asked),
         }
     }
+}
+
+/// Recordings keep many windows, and few of them have any.
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// An answer of 500, or a failure of which only the class is known (a storm keeps no more): it is not held to be the
@@ -111,6 +122,11 @@ impl Window {
     /// All that is not older than so many times ten seconds, to the bucket.
     pub(crate) fn total(&self, now: Timestamp, tens: u32) -> Counts {
         if tens <= 1 { self.fine.total(now, 10) } else { self.coarse.total(now, u64::from(tens)) }
+    }
+
+    /// All that came after the second of `since`, ten seconds at most.
+    pub(crate) fn after(&self, now: Timestamp, since: Timestamp) -> Counts {
+        self.fine.total(now, self.fine.number(now).saturating_sub(self.fine.number(since)))
     }
 
     /// Adds all that another one holds.

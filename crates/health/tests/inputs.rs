@@ -96,6 +96,7 @@ fn weigh(made: &mut Cluster) {
             PassivePolicy::Outlier(Default::default()),
             PassivePolicy::Stall(Default::default()),
             PassivePolicy::Latency(Default::default()),
+            PassivePolicy::Overload(model::passive::Overload { minimum: 1, z: 0.1, ..Default::default() }),
         ];
         check.shadow = vec![PassivePolicy::ConsecutiveErrors(Default::default()), max_fails(1, 3.0)];
         check.readmission = Some(Default::default());

@@ -19,6 +19,7 @@ mod doubt;
 mod membership;
 mod names;
 mod nginx_max_fails;
+mod overload;
 mod passive;
 mod registry;
 mod reload;

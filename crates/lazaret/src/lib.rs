@@ -98,7 +98,7 @@ pub use balance::{Candidates as BalancingCandidates, Loads, Policy as BalancingP
 pub use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, DestinationProbes, ProbeResult};
 pub use health::available::{AvailablePolicy, Candidate, Candidates, Selection};
 pub use health::passive::{
-    Alone, Around, Needs as PassiveNeeds, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion,
+    Alone, Around, Asking, Needs as PassiveNeeds, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion,
     Verdict as PassiveVerdict,
 };
 pub use health::{OutcomeEvent, ProbeOrder};

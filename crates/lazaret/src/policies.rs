@@ -22,6 +22,8 @@ pub const FAILURE_RATE: &str = "FailureRate";
 pub const LATENCY: &str = "Latency";
 /// Passive: more failures than the rest of the cluster.
 pub const OUTLIER: &str = "Outlier";
+/// Passive: asks for less more often than the rest of the cluster; suspects only.
+pub const OVERLOAD: &str = "Overload";
 /// Passive: requests wait and nothing comes; suspects only.
 pub const STALL: &str = "Stall";
 /// Availability: all that no check calls Unhealthy.

@@ -12,7 +12,7 @@ pub enum OutcomeClass {
     Ok,
     /// The application failed: 500, 502, 503, 504, or an answer that breaks the protocol or the connection.
     AppFail,
-    /// The destination asks for less: 429, 503 with Retry-After, 529. Lowers weight, never ejects.
+    /// The destination asks for less: 429, 503 with Retry-After, 529. Never ejects; lowers weight where the policy `Overload` runs.
     Overload,
     /// No connection: refused, unreachable, name not found, TLS refused, connect time used up.
     ConnFail,

@@ -10,7 +10,9 @@ use crate::cluster::Compat;
 use crate::id::PolicyName;
 use crate::readmission::Readmission;
 
-pub use options::{Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, Plain500, Stall};
+pub use options::{
+    Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, Overload, Plain500, Stall,
+};
 
 /// From ejection to Unknown where neither the cluster nor the policy says otherwise.
 pub const DEFAULT_REACTIVATION: Duration = Duration::from_secs(60);
@@ -59,6 +61,7 @@ impl PassiveCheck {
             | PassivePolicy::ConnectFailures(_)
             | PassivePolicy::Stall(_)
             | PassivePolicy::Latency(_)
+            | PassivePolicy::Overload(_)
             | PassivePolicy::Custom(_) => false,
         });
         if counts { Plain500::Counts } else { Plain500::Passes }
@@ -83,6 +86,7 @@ impl PassiveCheck {
                 | PassivePolicy::ConnectFailures(_)
                 | PassivePolicy::Stall(_)
                 | PassivePolicy::Latency(_)
+                | PassivePolicy::Overload(_)
                 | PassivePolicy::Custom(_),
                 _,
             ) => None,
@@ -112,6 +116,8 @@ pub enum PassivePolicy {
     Stall(Stall),
     /// Answers, but far slower than the rest. Suspects only.
     Latency(Latency),
+    /// Asks for less more often than the rest. Suspects only.
+    Overload(Overload),
     /// One registered in code.
     Custom(PolicyName),
 }
@@ -129,6 +135,7 @@ impl PassivePolicy {
             Self::ConnectFailures(_) => "ConnectFailures",
             Self::Stall(_) => "Stall",
             Self::Latency(_) => "Latency",
+            Self::Overload(_) => "Overload",
             Self::Custom(name) => name.as_str(),
         }
     }
@@ -147,7 +154,8 @@ impl PassivePolicy {
                 | Self::Burst(_)
                 | Self::ConnectFailures(_)
                 | Self::Stall(_)
-                | Self::Latency(_),
+                | Self::Latency(_)
+                | Self::Overload(_),
                 _,
             ) => Some(DEFAULT_REACTIVATION),
             (Self::Custom(_), _) => None,

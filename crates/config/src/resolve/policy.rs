@@ -40,6 +40,8 @@ pub enum PassiveName {
     Stall,
     /// Slower than the rest.
     Latency,
+    /// Asks for less more often than the rest.
+    Overload,
 }
 
 /// Names the active policy at `field`.
@@ -58,6 +60,7 @@ pub fn passive(r: &mut Reading<'_>, field: &Field<'_>, names: &PolicyNames) -> O
         ("Outlier", PassiveName::Outlier),
         ("Stall", PassiveName::Stall),
         ("Latency", PassiveName::Latency),
+        ("Overload", PassiveName::Overload),
         ("FailureRate", PassiveName::FailureRate),
         ("ConsecutiveErrors", PassiveName::ConsecutiveErrors),
     ];

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Burst, ConnectFailures, ConsecutiveErrors, Latency, NginxMaxFails, Outlier, PassivePolicy, SlidingMaxFails, Stall,
-    WindowedFailureRate, YarpFailureRate,
+    Burst, ConnectFailures, ConsecutiveErrors, Latency, NginxMaxFails, Outlier, Overload, PassivePolicy,
+    SlidingMaxFails, Stall, WindowedFailureRate, YarpFailureRate,
 };
 
 /// One of them, to the last bit.
@@ -17,6 +17,7 @@ pub enum BuiltIn {
     Latency(Latency),
     NginxMaxFails(NginxMaxFails),
     Outlier(Outlier),
+    Overload(Overload),
     SlidingMaxFails(SlidingMaxFails),
     Stall(Stall),
     WindowedFailureRate(WindowedFailureRate),
@@ -33,6 +34,7 @@ impl BuiltIn {
             Self::Latency(policy) => Box::new(policy),
             Self::NginxMaxFails(policy) => Box::new(policy),
             Self::Outlier(policy) => Box::new(policy),
+            Self::Overload(policy) => Box::new(policy),
             Self::SlidingMaxFails(policy) => Box::new(policy),
             Self::Stall(policy) => Box::new(policy),
             Self::WindowedFailureRate(policy) => Box::new(policy),

@@ -14,6 +14,7 @@ mod latency;
 mod max_fails;
 mod max_fails_nginx;
 mod outlier;
+mod overload;
 mod settings;
 mod stall;
 mod transport_failure_rate;
@@ -43,6 +44,7 @@ pub use latency::Latency;
 pub use max_fails::SlidingMaxFails;
 pub use max_fails_nginx::NginxMaxFails;
 pub use outlier::Outlier;
+pub use overload::Overload;
 pub use settings::PassiveSettings;
 pub use stall::Stall;
 pub use transport_failure_rate::WindowedFailureRate;
@@ -75,6 +77,18 @@ pub trait PassivePolicy: Debug + Send {
     /// and the mean is forgotten once more, and then no more until something happens.
     fn on_pulse(&mut self, now: Timestamp, pulse: &Pulse, around: &Around) {
         let _ = (now, pulse, around);
+    }
+
+    /// Since when it wants to be told now, by [`Self::on_asking`], how often the destination and the rest of its cluster asked
+    /// for less; ten seconds at most are known. Asked whenever something happens there, and when [`Self::due_at`] has come.
+    fn looks_back(&self, now: Timestamp) -> Option<Timestamp> {
+        let _ = now;
+        None
+    }
+
+    /// What [`Self::looks_back`] asked for.
+    fn on_asking(&mut self, now: Timestamp, own: Asking, rest: Asking) {
+        let _ = (now, own, rest);
     }
 
     /// An active probe of the destination passed.
@@ -218,6 +232,22 @@ pub struct Around {
     pub median: Option<Duration>,
 }
 
+/// How often somebody asked for less (429, 529, 503 with Retry-After, gRPC's RESOURCE_EXHAUSTED).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// So often.
+    pub asked: u64,
+    /// Of so many attempts, whatever they came to; what says nothing about the destination is none.
+    pub attempts: u64,
+}
+
+impl Asking {
+    /// The part of the attempts; 0 of none.
+    pub fn share(self) -> f64 {
+        if self.attempts == 0 { 0.0 } else { self.asked as f64 / self.attempts as f64 }
+    }
+}
+
 /// The policy that the settings name; `None` for a custom one that nobody registered.
 pub(crate) fn build(settings: &PassiveSettings, registry: &Registry) -> Option<Box<dyn PassivePolicy>> {
     match (&settings.options, settings.compat) {
@@ -240,6 +270,7 @@ pub(crate) fn build(settings: &PassiveSettings, registry: &Registry) -> Option<B
         (Options::ConnectFailures(options), _) => Some(Box::new(ConnectFailures::new(*options))),
         (Options::Stall(options), _) => Some(Box::new(Stall::new(*options))),
         (Options::Latency(options), _) => Some(Box::new(Latency::new(*options))),
+        (Options::Overload(options), _) => Some(Box::new(Overload::new(*options))),
         (Options::Custom(name), _) => registry.build_passive(name, settings),
     }
 }

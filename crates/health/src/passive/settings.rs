@@ -62,7 +62,8 @@ impl PassiveSettings {
                 | (Options::Burst(_), Options::Burst(_))
                 | (Options::ConnectFailures(_), Options::ConnectFailures(_))
                 | (Options::Stall(_), Options::Stall(_))
-                | (Options::Latency(_), Options::Latency(_)) => true,
+                | (Options::Latency(_), Options::Latency(_))
+                | (Options::Overload(_), Options::Overload(_)) => true,
                 (Options::Custom(a), Options::Custom(b)) => a == b,
                 (
                     Options::TransportFailureRate(_)
@@ -74,6 +75,7 @@ impl PassiveSettings {
                     | Options::ConnectFailures(_)
                     | Options::Stall(_)
                     | Options::Latency(_)
+                    | Options::Overload(_)
                     | Options::Custom(_),
                     _,
                 ) => false,

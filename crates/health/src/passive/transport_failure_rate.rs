@@ -155,6 +155,7 @@ impl PassivePolicy for WindowedFailureRate {
             | Options::ConnectFailures(_)
             | Options::Stall(_)
             | Options::Latency(_)
+            | Options::Overload(_)
             | Options::Custom(_) => return,
         };
         if options.window != self.options.window {

@@ -213,10 +213,10 @@ pub struct PassivePolicyConfig {
     /// ConsecutiveErrors, Outlier, Burst: whether an answer of 500 is a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_500: Option<bool>,
-    /// Outlier: standard deviations.
+    /// Outlier, Overload: standard deviations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z: Option<f64>,
-    /// Outlier: how far the shares must differ, between 0 and 1.
+    /// Outlier, Overload: how far the shares must differ, between 0 and 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
     /// Outlier: nobody is convicted while the rest fails as often.
@@ -246,7 +246,7 @@ pub struct PassivePolicyConfig {
     /// Latency: and slower than the median by this.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span::write")]
     pub slower_by: Option<Duration>,
-    /// Latency: the least part of its weight that a slow one keeps.
+    /// Latency, Overload: the least part of its weight that it keeps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least_share: Option<f64>,
 }

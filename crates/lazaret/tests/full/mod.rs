@@ -337,5 +337,12 @@ fn shadow() -> Vec<PassivePolicyConfig> {
             least_share: Some(0.15),
             ..PassivePolicyConfig::named("Latency")
         },
+        PassivePolicyConfig {
+            z: Some(3.5),
+            difference: Some(0.15),
+            minimum: Some(25),
+            least_share: Some(0.2),
+            ..PassivePolicyConfig::named("Overload")
+        },
     ]
 }

@@ -168,3 +168,22 @@ impl Default for Latency {
         }
     }
 }
+
+/// Options of `Overload`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overload {
+    /// Asks for less more often than the rest is above so many standard deviations; above 0.
+    pub z: f64,
+    /// And only when the shares differ by more than this.
+    pub difference: Ratio,
+    /// Attempts that are needed on either side; 1 or more.
+    pub minimum: u32,
+    /// The least part of its weight that it keeps.
+    pub least_share: Ratio,
+}
+
+impl Default for Overload {
+    fn default() -> Self {
+        Self { z: 3.0, difference: Ratio::percent(10), minimum: 20, least_share: Ratio::percent(10) }
+    }
+}

@@ -98,6 +98,12 @@ fn options(policy: &PassivePolicy) -> Vec<(&'static str, String)> {
             ("persist", timespan::format(one.persist)),
             ("least_share", one.least_share.get().to_string()),
         ],
+        PassivePolicy::Overload(one) => vec![
+            ("z", one.z.to_string()),
+            ("difference", one.difference.get().to_string()),
+            ("minimum", one.minimum.to_string()),
+            ("least_share", one.least_share.get().to_string()),
+        ],
         PassivePolicy::Custom(_) => Vec::new(),
     }
 }

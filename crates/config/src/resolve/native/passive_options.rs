@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use model::passive::{
-    Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, PassivePolicy, Plain500, Stall,
+    Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, Overload, PassivePolicy, Plain500,
+    Stall,
 };
 use model::ratio::Ratio;
 use model::readmission::Readmission;
@@ -63,6 +64,15 @@ pub fn weighing(r: &mut Reading<'_>, s: &mut Section<'_>, name: PassiveName) -> 
                 factor: number(r, s, "factor").unwrap_or(default.factor),
                 difference: span(r, s, "slower_by").unwrap_or(default.difference),
                 persist: span(r, s, "persist").unwrap_or(default.persist),
+                least_share: share(r, s, "least_share").unwrap_or(default.least_share),
+            })
+        }
+        PassiveName::Overload => {
+            let default = Overload::default();
+            PassivePolicy::Overload(Overload {
+                z: number(r, s, "z").unwrap_or(default.z),
+                difference: share(r, s, "difference").unwrap_or(default.difference),
+                minimum: whole(r, s, "minimum").unwrap_or(default.minimum),
                 least_share: share(r, s, "least_share").unwrap_or(default.least_share),
             })
         }

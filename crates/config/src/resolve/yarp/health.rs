@@ -133,6 +133,7 @@ fn passive(
         Some(Named::BuiltIn(PassiveName::ConnectFailures)) => PassivePolicy::ConnectFailures(Default::default()),
         Some(Named::BuiltIn(PassiveName::Stall)) => PassivePolicy::Stall(Default::default()),
         Some(Named::BuiltIn(PassiveName::Latency)) => PassivePolicy::Latency(Default::default()),
+        Some(Named::BuiltIn(PassiveName::Overload)) => PassivePolicy::Overload(Default::default()),
         Some(Named::BuiltIn(PassiveName::TransportFailureRate)) | None => {
             let mut options = context.transport_failure_rate;
             if let Some((rate_limit, entry)) = metadata.rate_limit(r, options.rate_limit) {
