@@ -223,6 +223,11 @@ impl<S> Board<S> {
         place::take(&self.shared, slot, most)
     }
 
+    /// Whether a destination's `most` places are all taken at this moment.
+    pub fn is_full(&self, slot: Slot, most: NonZeroU32) -> bool {
+        place::is_full(&self.shared, slot, most)
+    }
+
     /// Opens a gate for one more claim, whoever holds it: the core has decided on what came of the last one.
     pub fn reopen(&self, slot: Slot) {
         self.shared.reopen(slot);

@@ -32,6 +32,10 @@ impl Places {
         false
     }
 
+    fn are_taken(&self, most: NonZeroU32) -> bool {
+        self.0.load(Ordering::SeqCst) >= most.get()
+    }
+
     fn give_back(&self) {
         // Each guard took one: there is one to give back.
         self.0.fetch_sub(1, Ordering::AcqRel);
@@ -58,6 +62,10 @@ pub(crate) fn take(shared: &Arc<Shared>, slot: Slot, most: NonZeroU32) -> Option
     shared.places.grow(slot.0)?.take(most).then(|| PlaceGuard { shared: Arc::clone(shared), slot })
 }
 
+pub(crate) fn is_full(shared: &Shared, slot: Slot, most: NonZeroU32) -> bool {
+    shared.places.get(slot.0).is_some_and(|places| places.are_taken(most))
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -70,7 +78,8 @@ mod tests {
         let two = NonZeroU32::new(2).unwrap();
         let first = take(&shared, Slot(3), two).unwrap();
         let _second = take(&shared, Slot(3), two).unwrap();
-        assert!(take(&shared, Slot(3), two).is_none());
+        assert!(take(&shared, Slot(3), two).is_none() && is_full(&shared, Slot(3), two));
+        assert!(!is_full(&shared, Slot(3), NonZeroU32::MAX) && !is_full(&shared, Slot(4), two));
         assert!(take(&shared, Slot(4), two).is_some(), "another destination");
         assert!(take(&shared, Slot(3), NonZeroU32::MAX).is_some(), "a reload may allow more");
         drop(first);

@@ -113,15 +113,22 @@ pub(crate) fn next(
         let excluded = refused.as_ref().unwrap_or(tried);
         let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else { break };
         let is_spared = trial == Trial::LastResort && is_gated(cluster, index);
+        let refused = refused.get_or_insert_with(|| tried.clone());
+        refused.insert(index);
         if is_spared {
             spared.get_or_insert_with(IndexSet::default).insert(index);
-        } else {
-            match admit(cluster, index, shared) {
-                Ok(admission) => return Picked::One(index, admission),
-                Err(refused) => is_busy |= refused == Refused::Place,
+            continue;
+        }
+        match admit(cluster, index, shared) {
+            Ok(admission) => return Picked::One(index, admission),
+            Err(Refused::Gate) => {}
+            Err(Refused::Place) => {
+                is_busy = true;
+                // Where one is full many may be, and a round looks at all that are left: they are passed by together.
+                let all = cluster.available.iter().map(|&index| DestinationIndex(index));
+                all.filter(|&index| is_full(cluster, index, shared)).for_each(|index| refused.insert(index));
             }
         }
-        refused.get_or_insert_with(|| tried.clone()).insert(index);
     }
     let is_spared = |index: &DestinationIndex| spared.as_ref().is_some_and(|spared| spared.contains(*index));
     let mut last = cluster.available.iter().map(|&index| DestinationIndex(index)).filter(is_spared);
@@ -137,6 +144,11 @@ pub(crate) fn next(
 
 fn is_gated(cluster: &ClusterView, index: DestinationIndex) -> bool {
     cluster.destinations.get(index.index()).is_some_and(|destination| destination.is_gated)
+}
+
+fn is_full(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> bool {
+    let limited = cluster.destinations.get(index.index()).and_then(|one| Some((one.slot, one.max_connections?)));
+    limited.is_some_and(|(slot, most)| shared.is_full(slot, Places { most, cluster: cluster.budget }))
 }
 
 /// Claims the destination's gate where one stands, and one of its places where they are counted.

@@ -233,6 +233,8 @@ pub trait Shared {
     fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused>;
     /// Takes one of the destination's places, for the attempt that begins; false when there is none.
     fn occupy(&self, slot: Slot, places: Places) -> bool;
+    /// Whether all of the destination's places are taken at this moment.
+    fn is_full(&self, slot: Slot, places: Places) -> bool;
     /// Whether requests wait for the cluster: a new one does not go before them.
     fn is_queued(&self, cluster: u32) -> bool;
     /// Whether more than half of the destination's attempts of the last 10 s failed (of five or more): when all that is

@@ -46,6 +46,19 @@ fn a_full_destination_is_passed_by_and_a_full_cluster_is_waited_for() {
 }
 
 #[test]
+fn of_many_that_are_full_each_is_not_asked_in_turn() {
+    let ids: Vec<String> = (0..200).map(|n| format!("d{n:03}")).collect();
+    let mut cluster = cluster(Compat::None, &ids.iter().map(String::as_str).collect::<Vec<_>>());
+    cluster.destinations.iter_mut().for_each(|one| one.max_connections = NonZeroU32::new(1));
+    let (snapshot, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    board.places.borrow_mut().extend((0..200).filter(|slot| *slot != 150).map(|slot| (slot, 1)));
+    assert_eq!(word(&Walk::begin(&Request::get(), &snapshot, &board).1), "connect 150");
+    assert_eq!(board.asked.replace(0), 2);
+    assert_eq!(word(&Walk::begin(&Request::get(), &snapshot, &board).1), "wait until 2000");
+    assert_eq!(board.asked.get(), 1);
+}
+
+#[test]
 fn a_wait_ends_by_its_time_by_the_total_by_the_client_and_where_too_many_wait() {
     let (snapshot, board) = (snapshot(whole(&limited(Compat::None, &[1])), &[route(None)]), Board::default());
     let _first = Walk::begin(&Request::get(), &snapshot, &board);

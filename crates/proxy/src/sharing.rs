@@ -166,6 +166,10 @@ impl Shared for Sharing<'_> {
         is_taken
     }
 
+    fn is_full(&self, slot: Slot, places: Places) -> bool {
+        self.board.board().is_full(slot, places.most)
+    }
+
     fn is_queued(&self, cluster: u32) -> bool {
         self.limits.queues.is_queued(cluster)
     }

@@ -187,6 +187,8 @@ pub struct Board {
     pub in_flight: RefCell<InFlight>,
     pub places: RefCell<BTreeMap<u32, u32>>,
     pub is_queued: Cell<bool>,
+    /// How often a place was asked for.
+    pub asked: Cell<u32>,
 }
 
 impl Shared for Board {
@@ -219,7 +221,12 @@ impl Shared for Board {
         Ok(())
     }
 
+    fn is_full(&self, slot: Slot, places: Places) -> bool {
+        self.places.borrow().get(&slot.0).is_some_and(|taken| *taken >= places.most.get())
+    }
+
     fn occupy(&self, slot: Slot, places: Places) -> bool {
+        self.asked.set(self.asked.get() + 1);
         let mut taken = self.places.borrow_mut();
         let taken = taken.entry(slot.0).or_default();
         let is_free = *taken < places.most.get();

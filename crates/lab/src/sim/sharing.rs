@@ -88,6 +88,10 @@ impl Shared for Sharing<'_> {
         true
     }
 
+    fn is_full(&self, _: Slot, _: Places) -> bool {
+        false
+    }
+
     fn is_queued(&self, _: u32) -> bool {
         false
     }
