@@ -95,8 +95,17 @@ impl Lazaret {
 
     /// The same with so many descriptors at most.
     pub fn start_with_descriptors(limit: usize, body: &str) -> Self {
+        Self::start_limited(&format!("-n {limit}"), body)
+    }
+
+    /// The same with files of so many bytes at most; of whole 512.
+    pub fn start_with_file_size(limit: usize, body: &str) -> Self {
+        Self::start_limited(&format!("-f {}", limit / 512), body)
+    }
+
+    fn start_limited(limit: &str, body: &str) -> Self {
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(crate::binaries::path("lazaret"));
+        shell.arg("-c").arg(format!("ulimit {limit}; exec \"$0\" \"$@\"")).arg(crate::binaries::path("lazaret"));
         Self::launch(shell, body)
     }
 

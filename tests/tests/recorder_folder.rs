@@ -204,3 +204,28 @@ fn a_folder_that_cannot_be_used_is_refused_with_its_name_at_a_start_and_at_a_rel
     let lost = process.metric("lazaret_recorder_lost_total", &[]);
     assert_eq!(lost, 0.0);
 }
+
+/// A limit of the size of files (RLIMIT_FSIZE) ends a write, and by default the process with it.
+#[test]
+fn files_that_may_not_grow_end_no_process() {
+    let parent = tempfile::tempdir().expect("a temporary folder can be made");
+    let (a, b) = (Probed::start("a"), Probed::start("b"));
+    let config = config(&a, &b, &to(&parent.path().join("recorder")));
+    let process = Lazaret::start_with_file_size(LEAST, &config);
+    process.wait_ready();
+    let log = process.folder.path().join("access.log");
+    let size = || log.metadata().map_or(0, |found| found.len());
+    let is_full = || {
+        assert_eq!(get(process.proxy, "/").map(|answer| answer.status), Some(200));
+        size() == LEAST as u64
+    };
+    process.wait_until("the access log is as long as it may be", is_full);
+    for _ in 0..10 {
+        assert_eq!(get(process.proxy, "/").map(|answer| answer.status), Some(200));
+    }
+    let failed = || process.metric("lazaret_log_write_failures_total", &[]) > 0.0;
+    process.wait_until("that is counted", failed);
+}
+
+/// Bytes: room for a beginning of the log.
+const LEAST: usize = 16 * 1024;

@@ -199,6 +199,8 @@ impl UnixSocket {
 
 /// Whether [`UnixSocket::bind`] could bind the path, unless a process listens there. Nothing is made or changed.
 pub fn can_bind(path: &Path) -> io::Result<()> {
+    // Of a path that is too long for a socket.
+    std::os::unix::net::SocketAddr::from_pathname(path)?;
     let is_taken = fs::symlink_metadata(path).is_ok() && !is_socket(path);
     if is_taken {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "there is something that is no socket"));

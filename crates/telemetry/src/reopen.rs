@@ -11,9 +11,9 @@
 //! between two files: what could not be written stays first in line. `O_APPEND` keeps a file that was cut short
 //! (copytruncate) free of a gap of zero bytes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -115,7 +115,7 @@ impl ReopenFile {
     /// Opens (or makes) the file for appending.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let file = append_to(&path)?;
+        let file = ::files::append(&path)?;
         Self::start(Sink::File { path, file })
     }
 
@@ -286,7 +286,7 @@ impl Writer {
             return;
         }
         let Sink::File { path, file } = &mut self.sink else { return };
-        match append_to(path) {
+        match ::files::append(path) {
             Ok(new) => *file = new,
             Err(error) => {
                 self.shared.reopen_failures.fetch_add(1, Ordering::Relaxed);
@@ -294,10 +294,6 @@ impl Writer {
             }
         }
     }
-}
-
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
 }
 
 #[cfg(test)]

@@ -105,6 +105,9 @@ struct Signals {
 
 impl Signals {
     fn catch() -> std::io::Result<Self> {
+        // A log or a recording that may not grow (RLIMIT_FSIZE) is an error of that write, and no end of the process: where
+        // the signal is caught the write says so itself. It stays caught, though nobody listens.
+        drop(signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32))?);
         Ok(Self {
             hang_up: signal(SignalKind::hangup())?,
             reopen: signal(SignalKind::user_defined1())?,

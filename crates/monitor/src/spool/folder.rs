@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use nix::dir::Dir;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{Mode, fstatat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, geteuid, unlinkat};
 
 /// An open folder.
@@ -141,7 +141,8 @@ impl Folder {
     }
 
     /// Removes the oldest until `more` bytes fit in; tells how many there are with them.
-    fn make_room(&self, files: Vec<Segment>, more: u64) -> io::Result<u64> {
+    fn make_room(&self, mut files: Vec<Segment>, more: u64) -> io::Result<u64> {
+        files.retain(|file| !file.is_folder);
         let mut all = files.iter().map(|file| file.size).sum::<u64>() + more;
         // The one that is about to begin counts.
         let mut n = files.len() + usize::from(self.current.is_none());
@@ -210,6 +211,8 @@ pub fn read(path: &Path, longest: usize) -> io::Result<Vec<(String, Vec<u8>)>> {
             }
             // It has made room meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // A pipe or a folder: nothing that was written here.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
             Err(error) => return Err(error),
         }
     }
@@ -220,6 +223,8 @@ pub fn read(path: &Path, longest: usize) -> io::Result<Vec<(String, Vec<u8>)>> {
 struct Segment {
     number: u64,
     size: u64,
+    /// Somebody's own, called like a segment: it stays, and no file gets its number.
+    is_folder: bool,
 }
 
 /// In the order in which they were made.
@@ -230,7 +235,10 @@ fn files(folder: &File) -> io::Result<Vec<Segment>> {
         let entry = entry?;
         let Some(number) = entry.file_name().to_str().ok().and_then(number) else { continue };
         match fstatat(folder, entry.file_name(), AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(found) => files.push(Segment { number, size: u64::try_from(found.st_size).unwrap_or_default() }),
+            Ok(found) => {
+                let is_folder = SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
+                files.push(Segment { number, size: u64::try_from(found.st_size).unwrap_or_default(), is_folder });
+            }
             // Removed by another process, which has to hold no lock for it.
             Err(nix::errno::Errno::ENOENT) => {}
             Err(error) => return Err(error.into()),

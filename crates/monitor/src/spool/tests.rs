@@ -102,6 +102,24 @@ fn a_link_that_is_called_like_a_segment_is_never_written_through() {
 }
 
 #[test]
+fn what_else_is_called_like_a_segment_is_in_nobodys_way() {
+    let parent = temporary();
+    let path = parent.path().join("recorder");
+    let mut folder = Folder::open(&path, 1000).unwrap();
+    folder.begin(&[b'x'; 300]).unwrap();
+    std::fs::create_dir(path.join("0000000000.segment")).unwrap();
+    std::fs::create_dir(path.join("0000000002.segment")).unwrap();
+    let pipe = path.join("0000000003.segment");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(contents(&path).len(), 1);
+    for _ in 0..10 {
+        folder.begin(&[b'x'; 300]).unwrap();
+    }
+    assert_eq!(contents(&path).iter().map(|(_, bytes)| bytes.len()).sum::<usize>(), 900);
+    assert!(path.join("0000000002.segment").is_dir());
+}
+
+#[test]
 fn the_oldest_files_make_room_and_the_limit_holds_for_all_writers_together() {
     let parent = temporary();
     let path = parent.path().join("recorder");
