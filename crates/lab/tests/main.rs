@@ -8,6 +8,7 @@ mod determinism;
 mod faults;
 mod judge;
 mod oracles;
+mod overload;
 mod peers;
 mod queueing;
 mod replay;
