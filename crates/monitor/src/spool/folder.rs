@@ -4,8 +4,8 @@
 //! numbers are given and room is made under a lock on the folder, and the limit holds for all of them together. Files of
 //! processes that are gone stay until their room is needed.
 //!
-//! The folder is opened once and everything is done below what was opened, never by its path again. It belongs to this user
-//! and nobody else may write to it: so no link that stands in it is another one's. New files are made where there is none,
+//! The folder is opened once and everything is done below what was opened, by its path again only when it was removed. It
+//! belongs to this user and nobody else may write to it: so no link that stands in it is another one's. New files are made where there is none,
 //! with mode 0600.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -92,6 +92,9 @@ impl Folder {
     /// Begins a segment; tells how many bytes stand in the folder then.
     pub fn begin(&mut self, bytes: &[u8]) -> io::Result<u64> {
         self.current = None;
+        if self.folder.metadata()?.nlink() == 0 {
+            self.folder = Self::open(&self.path, self.size).map_err(io::Error::other)?.folder;
+        }
         self.locked(|this| {
             let files = this.files()?;
             let number = files.last().map_or(0, |file| file.number) + 1;

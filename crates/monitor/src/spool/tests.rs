@@ -102,6 +102,24 @@ fn a_link_that_is_called_like_a_segment_is_never_written_through() {
 }
 
 #[test]
+fn a_folder_that_was_removed_is_made_again_by_the_next_segment_and_no_link_is_followed() {
+    let parent = temporary();
+    let (path, target) = (parent.path().join("recorder"), parent.path().join("target"));
+    let mut folder = Folder::open(&path, 1000).unwrap();
+    folder.begin(b"one").unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    assert!(folder.append(b"more").is_err());
+    folder.begin(b"two").unwrap();
+    folder.append(b" more").unwrap();
+    assert_eq!(contents(&path), [("0000000001.segment".to_owned(), b"two more".to_vec())]);
+    std::fs::remove_dir_all(&path).unwrap();
+    std::fs::create_dir(&target).unwrap();
+    symlink(&target, &path).unwrap();
+    assert!(folder.begin(b"three").is_err());
+    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
 fn what_else_is_called_like_a_segment_is_in_nobodys_way() {
     let parent = temporary();
     let path = parent.path().join("recorder");
