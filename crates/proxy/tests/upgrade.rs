@@ -294,7 +294,7 @@ fn tunnels_of_a_destination_that_turns_unhealthy_go_on_or_are_closed_as_configur
         let destination = switching(vec![Act::Echo]);
         let make = || setup(&[destination.addr()]).with(|cluster| cluster.outbound.tunnels = tunnels);
         let proxy = make().start();
-        let mut clients: Vec<_> = (0..20).map(|_| switched(&proxy)).collect();
+        let mut clients: Vec<_> = (0..50).map(|_| switched(&proxy)).collect();
         judge(&proxy, 2, Health::Healthy, make());
         std::thread::sleep(Duration::from_millis(1200));
         for client in &mut clients {
@@ -314,7 +314,7 @@ fn tunnels_of_a_destination_that_turns_unhealthy_go_on_or_are_closed_as_configur
                 for client in &mut clients {
                     assert_eq!(client.within(Duration::from_secs(3)).rest(), (vec![], End::Closed));
                 }
-                assert!(proxy.log(20).iter().all(|line| line.contains("\"reason\":\"tunnel-unhealthy\"")));
+                assert!(proxy.log(50).iter().all(|line| line.contains("\"reason\":\"tunnel-unhealthy\"")));
             }
         }
     }
