@@ -16,8 +16,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -29,6 +29,8 @@ const QUEUED_BYTES: usize = 4 * 1024 * 1024;
 const BATCH: usize = 64 * 1024;
 /// After a failed write the next try comes after this, or with the next line.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Who waits for room in a full queue looks again after this.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A log file, or standard output. Clones write to the same.
 #[derive(Clone)]
@@ -160,8 +162,19 @@ impl ReopenFile {
 
     /// Waits until everything handed over so far is written, `patience` at most. Says whether it is.
     pub fn flush(&self, patience: Duration) -> bool {
+        let ends = Instant::now() + patience;
         let (done, answer) = sync_channel(1);
-        self.lines.send(Message::Flush(done)).is_ok() && answer.recv_timeout(patience).is_ok()
+        let mut message = Message::Flush(done);
+        // Behind a disk that hangs the queue is full for good: a plain send would wait for ever.
+        while let Err(refused) = self.lines.try_send(message) {
+            let TrySendError::Full(kept) = refused else { return false };
+            if Instant::now() >= ends {
+                return false;
+            }
+            message = kept;
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        answer.recv_timeout(ends.saturating_duration_since(Instant::now())).is_ok()
     }
 
     /// What went wrong so far.

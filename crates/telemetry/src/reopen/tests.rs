@@ -143,3 +143,19 @@ fn what_waits_for_the_disk_takes_no_more_memory_than_is_counted() {
     let fitted = lines.fitted();
     assert!(fitted.bytes.capacity() <= 64 && fitted.len() == 4 && fitted.count == 1);
 }
+
+#[test]
+fn a_flush_ends_in_its_time_where_the_sink_hangs_and_the_queue_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    // A reader that never reads; opened for both, so that nobody waits for the other end.
+    let _reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let file = ReopenFile::open(&path).unwrap();
+    let lines_of_a_full_queue = 4 * QUEUE;
+    (0..lines_of_a_full_queue).for_each(|_| file.line(vec![b'x'; 63]));
+    assert!(file.counts().dropped_lines > 0);
+    let (told, answer) = sync_channel(1);
+    std::thread::spawn(move || told.send(file.flush(Duration::from_millis(50))));
+    assert!(!answer.recv_timeout(PATIENCE).unwrap());
+}
