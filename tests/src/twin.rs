@@ -32,6 +32,22 @@ pub fn twins(text: &str, logs: &dyn Fn(&str) -> String, contestants: &[Contestan
         .collect()
 }
 
+/// Runs twins until they are as `judge` wants them. What is wrong on a machine that was in time is wrong at once. Where the
+/// machine could not be believed ([`twins::lateness`]) they run once more, four times in all at most, and the test says so
+/// aloud; a machine that is never in time is one that the test lacks.
+pub fn hold(test: &str, run: impl Fn() -> Vec<Twin>, judge: impl Fn(&[Twin]) -> anyhow::Result<()>) {
+    for number in 1..=TRIES {
+        let both = run();
+        let all = both.iter().map(|twin| twin.seen.lateness());
+        let lateness = all.max_by_key(|lateness| lateness.worst).expect("somebody was twinned");
+        println!("{test}: {lateness}");
+        let Err(wrong) = judge(&both) else { return };
+        assert!(both.iter().any(|twin| !twin.seen.lateness().is_believable()), "{wrong:#} ({lateness})");
+        testkit::again(test, &format!("{number} of {TRIES}: {lateness}: {wrong:#}"));
+    }
+    testkit::skip(test, "a machine that is in time");
+}
+
 /// nginx with these numbers, `fail_timeout` in seconds.
 pub fn nginx(max_fails: u32, fail_timeout: u32) -> Contestant {
     let policy = Policy::find(&format!("nginx:{max_fails}/{fail_timeout}s")).expect("the lab has nginx");
@@ -47,3 +63,6 @@ pub fn log(requests: impl IntoIterator<Item = (u64, &'static str)>) -> String {
     };
     requests.into_iter().map(line).collect()
 }
+
+/// So often in all where the machine is too busy.
+const TRIES: u32 = 4;

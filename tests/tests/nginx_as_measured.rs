@@ -6,16 +6,29 @@
 
 use std::time::Duration;
 
-use end_to_end::twin::{Twin, log, nginx, twins};
+use anyhow::{Context as _, ensure};
+use end_to_end::twin::{Twin, hold, log, nginx, twins};
 use twins::seen::Figures;
 
-/// Runs a scenario at nginx; `None` where there is none.
-fn at_nginx(name: &str, max_fails: u32, fail_timeout: u32, text: &str, logs: &dyn Fn(&str) -> String) -> Option<Twin> {
-    if let Some(what) = end_to_end::nginx::lacking() {
-        testkit::skip(name, what);
-        return None;
+/// What a test runs.
+struct AtNginx<'a> {
+    name: &'a str,
+    max_fails: u32,
+    fail_timeout: u32,
+    text: &'a str,
+    logs: &'a dyn Fn(&str) -> String,
+}
+
+impl AtNginx<'_> {
+    /// Runs the scenario at nginx, where there is one.
+    fn holds(&self, judge: impl Fn(&Twin) -> anyhow::Result<()>) {
+        if let Some(what) = end_to_end::nginx::lacking() {
+            testkit::skip(self.name, what);
+            return;
+        }
+        let run = || twins(self.text, self.logs, &[nginx(self.max_fails, self.fail_timeout)], 5);
+        hold(self.name, run, |both| both.iter().try_for_each(&judge));
     }
-    twins(text, logs, &[nginx(max_fails, fail_timeout)], 5).pop()
 }
 
 fn no_log(name: &str) -> String {
@@ -36,22 +49,33 @@ fn met(figures: &Figures) -> f64 {
     figures.absences.first().expect("there is a fault").met
 }
 
+fn both(twin: &Twin) -> String {
+    format!("{:?} {:?}", twin.predicted, twin.measured)
+}
+
 #[test]
 fn nginx_ejects_a_failing_server_at_its_fifth_failure() {
     let name = "nginx_ejects_a_failing_server_at_its_fifth_failure";
-    let Some(twin) = at_nginx(name, 5, 10, &pair(9, 40, 1.0), &no_log) else { return };
-    assert_eq!((met(&twin.predicted), met(&twin.measured)), (5.0, 5.0));
-    assert_eq!(twin.measured.failures, 0.0, "the other server has each answer");
+    let text = pair(9, 40, 1.0);
+    AtNginx { name, max_fails: 5, fail_timeout: 10, text: &text, logs: &no_log }.holds(|twin| {
+        ensure!((met(&twin.predicted), met(&twin.measured)) == (5.0, 5.0), "{}", both(twin));
+        ensure!(twin.measured.failures == 0.0, "the other server has each answer: {}", both(twin));
+        Ok(())
+    });
 }
 
 #[test]
 fn nginx_tries_a_server_that_is_out_with_one_request_one_second_after_fail_timeout() {
     let name = "nginx_tries_a_server_that_is_out_with_one_request_one_second_after_fail_timeout";
-    let Some(twin) = at_nginx(name, 1, 2, &pair(13, 40, 1.0), &no_log) else { return };
-    let tries: Vec<f64> = (twin.seen.arrivals[1].iter().map(|at| at.as_secs_f64())).filter(|at| *at >= 1.0).collect();
-    let gaps: Vec<f64> = tries.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(gaps.len() >= 3 && gaps.iter().skip(1).all(|gap| (2.8..3.3).contains(gap)), "{tries:?}");
-    assert!((met(&twin.predicted) - met(&twin.measured)).abs() <= 1.0, "{:?} {tries:?}", twin.predicted);
+    let text = pair(13, 40, 1.0);
+    AtNginx { name, max_fails: 1, fail_timeout: 2, text: &text, logs: &no_log }.holds(|twin| {
+        let at_b = twin.seen.arrivals[1].iter().map(|at| at.as_secs_f64());
+        let tries: Vec<f64> = at_b.filter(|at| *at >= 1.0).collect();
+        let gaps: Vec<f64> = tries.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        ensure!(gaps.len() >= 3 && gaps.iter().skip(1).all(|gap| (2.8..3.3).contains(gap)), "{tries:?}");
+        ensure!((met(&twin.predicted) - met(&twin.measured)).abs() <= 1.0, "{:?} {tries:?}", twin.predicted);
+        Ok(())
+    });
 }
 
 #[test]
@@ -63,20 +87,25 @@ fn the_fail_timeout_of_nginx_is_a_gap_between_failures_and_no_window() {
                 faults: [{kind: refuse, on: [a, b], at: 910ms, lasts: 180ms, every: 3s, until: 9s}]\n";
     let requests = |_: &str| log((0..75).map(|n| (n * 200, "GET")));
     let name = "the_fail_timeout_of_nginx_is_a_gap_between_failures_and_no_window";
-    let Some(twin) = at_nginx(name, 3, 4, text, &requests) else { return };
-    // One request at each moment, and all of the 4 to 5 s after the third.
-    for figures in [&twin.predicted, &twin.measured] {
-        assert!((20.0..=29.0).contains(&figures.failures), "{twin:?}");
-    }
+    AtNginx { name, max_fails: 3, fail_timeout: 4, text, logs: &requests }.holds(|twin| {
+        // One request at each moment, and all of the 4 to 5 s after the third.
+        for figures in [&twin.predicted, &twin.measured] {
+            ensure!((20.0..=29.0).contains(&figures.failures), "{}", both(twin));
+        }
+        Ok(())
+    });
 }
 
 #[test]
 fn one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds() {
     let name = "one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds";
-    let Some(twin) = at_nginx(name, 3, 10, &pair(14, 400, 0.01), &no_log) else { return };
-    let out = |figures: &Figures| figures.absences.first().and_then(|absence| absence.out).expect("it is ejected");
-    assert!((out(&twin.predicted) - out(&twin.measured)).abs() < 1.0, "{:?} {:?}", twin.predicted, twin.measured);
-    assert!(met(&twin.measured) > 100.0, "nearly all of what it got was answered well");
+    let text = pair(14, 400, 0.01);
+    let out = |figures: &Figures| figures.absences.first().and_then(|absence| absence.out).context("it is not ejected");
+    AtNginx { name, max_fails: 3, fail_timeout: 10, text: &text, logs: &no_log }.holds(|twin| {
+        ensure!((out(&twin.predicted)? - out(&twin.measured)?).abs() < 1.0, "{}", both(twin));
+        ensure!(met(&twin.measured) > 100.0, "nearly all of what it got was answered well: {}", both(twin));
+        Ok(())
+    });
 }
 
 #[test]
@@ -85,14 +114,15 @@ fn a_pause_of_300_ms_costs_nginx_a_server_for_its_fail_timeout() {
                 destinations: [{ids: [a, b], service: {constant: 2ms}, on_full: {status: 503}}]\n\
                 traffic: [{arrivals: poisson, rate: 400/s}]\n\
                 faults: [{kind: pause, on: [b], at: 3s, lasts: 300ms}]\n";
-    let Some(twin) = at_nginx("a_pause_of_300_ms_costs_nginx_a_server_for_its_fail_timeout", 5, 4, text, &no_log)
-    else {
-        return;
-    };
-    for figures in [&twin.predicted, &twin.measured] {
-        let back = figures.absences.first().and_then(|absence| absence.back).expect("it is ejected and returns");
-        assert!((3.7..5.3).contains(&back), "{figures:?}");
-    }
+    let name = "a_pause_of_300_ms_costs_nginx_a_server_for_its_fail_timeout";
+    AtNginx { name, max_fails: 5, fail_timeout: 4, text, logs: &no_log }.holds(|twin| {
+        for figures in [&twin.predicted, &twin.measured] {
+            let back = figures.absences.first().and_then(|absence| absence.back);
+            let back = back.with_context(|| format!("it is ejected and returns: {}", both(twin)))?;
+            ensure!((3.7..5.3).contains(&back), "{figures:?}");
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -102,14 +132,14 @@ fn posts_that_are_not_repeated_revive_a_failing_server_of_nginx() {
         let gets = (0..60).map(|n| (n * 50, "GET"));
         log(gets.chain((0..80).map(|n| (7_000 + n * 50, "POST"))))
     };
-    let Some(twin) = at_nginx("posts_that_are_not_repeated_revive_a_failing_server_of_nginx", 2, 3, &text, &requests)
-    else {
-        return;
-    };
-    // Half of the posts meet it: the first of them looked like a success.
-    for figures in [&twin.predicted, &twin.measured] {
-        assert!((25.0..=55.0).contains(&figures.failures), "{:?} {:?}", twin.predicted, twin.measured);
-    }
+    let name = "posts_that_are_not_repeated_revive_a_failing_server_of_nginx";
+    AtNginx { name, max_fails: 2, fail_timeout: 3, text: &text, logs: &requests }.holds(|twin| {
+        // Half of the posts meet it: the first of them looked like a success.
+        for figures in [&twin.predicted, &twin.measured] {
+            ensure!((25.0..=55.0).contains(&figures.failures), "{}", both(twin));
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -122,12 +152,13 @@ fn clients_that_give_up_revive_a_hanging_server_of_nginx() {
         "early" => log((0..50).map(|n| (n * 100, "GET"))),
         _ => log(std::iter::once((0, "GET")).chain((0..60).map(|n| (11_000 + n * 100, "GET")))),
     };
-    let Some(twin) = at_nginx("clients_that_give_up_revive_a_hanging_server_of_nginx", 1, 4, text, &requests) else {
-        return;
-    };
-    let late = |at: &&model::time::Timestamp| **at >= model::time::Timestamp::ZERO + Duration::from_secs(11);
-    let met = twin.seen.arrivals[1].iter().filter(late).count();
-    assert!(met >= 8, "{met} came to it, though it has answered nothing since half a second");
-    let close = (twin.predicted.failures - twin.measured.failures).abs() <= (twin.measured.failures * 0.2).max(5.0);
-    assert!(close && twin.measured.failures >= 8.0, "{:?} {:?}", twin.predicted, twin.measured);
+    let name = "clients_that_give_up_revive_a_hanging_server_of_nginx";
+    AtNginx { name, max_fails: 1, fail_timeout: 4, text, logs: &requests }.holds(|twin| {
+        let late = |at: &&model::time::Timestamp| **at >= model::time::Timestamp::ZERO + Duration::from_secs(11);
+        let met = twin.seen.arrivals[1].iter().filter(late).count();
+        ensure!(met >= 8, "{met} came to it, though it has answered nothing since half a second");
+        let close = (twin.predicted.failures - twin.measured.failures).abs() <= (twin.measured.failures * 0.2).max(5.0);
+        ensure!(close && twin.measured.failures >= 8.0, "{}", both(twin));
+        Ok(())
+    });
 }

@@ -1,13 +1,15 @@
 //! The lab predicts what real proxies do: the short form of `cargo xtask twins`, with the real lazaret and the real nginx.
 
-use end_to_end::twin::{Twin, twins};
+use anyhow::{Context as _, ensure};
+use end_to_end::twin::{Twin, hold, twins};
 use twins::contestant::Contestant;
 use twins::promise::{Of, Promise, promises};
 
 #[test]
 fn the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and_heals() {
+    let name = "the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and_heals";
     if let Some(what) = end_to_end::nginx::lacking() {
-        testkit::skip("the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and_heals", what);
+        testkit::skip(name, what);
         return;
     }
     let text = "version: 1\ntitle: short\nduration: 22s\nwarm_up: 1s\nchecks: {interval: 1s, timeout: 1s}\n\
@@ -15,17 +17,20 @@ fn the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and
                 traffic: [{arrivals: poisson, rate: 80/s, methods: {GET: 0.9, POST: 0.1}}]\n\
                 faults: [{kind: errors, on: [b], at: 5s, lasts: 4s, share: 1, status: 503, probes: fail}]\n";
     let contestants = Contestant::named(&["lazaret".to_owned(), "nginx".to_owned()]).expect("both are there");
-    let both = twins(text, &|name| panic!("there is no log {name}"), &contestants, 20);
-    for (contestant, twin) in contestants.iter().zip(&both) {
-        let broken: Vec<_> = promises(&twin.predicted, &twin.measured)
-            .into_iter()
-            .filter(|promise| !promise.is_kept() && !is_one_draw(promise, twin))
-            .map(|promise| format!("{promise:?}"))
-            .collect();
-        assert!(broken.is_empty(), "{}: {broken:#?}", contestant.name);
-        let absence = twin.measured.absences.first().expect("b has a fault");
-        assert!(absence.out.is_some() && absence.back.is_some(), "{}: {absence:?}", contestant.name);
-    }
+    let run = || twins(text, &|name| panic!("there is no log {name}"), &contestants, 20);
+    hold(name, run, |both| {
+        for (contestant, twin) in contestants.iter().zip(both) {
+            let broken: Vec<_> = promises(&twin.predicted, &twin.measured)
+                .into_iter()
+                .filter(|promise| !promise.is_kept() && !is_one_draw(promise, twin))
+                .map(|promise| format!("{promise:?}"))
+                .collect();
+            ensure!(broken.is_empty(), "{}: {broken:?}", contestant.name);
+            let absence = twin.measured.absences.first().context("b has a fault")?;
+            ensure!(absence.out.is_some() && absence.back.is_some(), "{}: {absence:?}", contestant.name);
+        }
+        Ok(())
+    });
 }
 
 /// A return is decided by draws (the jitter of an ejection, the phase of checks), and the real run is one draw: its time is as

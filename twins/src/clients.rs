@@ -44,11 +44,13 @@ pub async fn ask(scenario: &Scenario, chance: Chance, to: SocketAddr, began: Ins
         let is_bad = bad_request(scenario, chance, request.number, at).is_some();
         let (pool, until) = (Arc::clone(&pool), due + patience(request.number));
         tasks.spawn(async move {
+            let late = Instant::now().saturating_duration_since(due);
             let fate = match tokio::time::timeout_at(until, pool.ask(&request)).await {
                 Ok(fate) => fate,
                 Err(_) => Fate::GaveUp,
             };
-            Asked { at, took: Instant::now().saturating_duration_since(due), fate, is_bad }
+            let took = Instant::now().saturating_duration_since(due + late);
+            Asked { at, took, late, fate, is_bad }
         });
         while let Some(Ok(one)) = tasks.try_join_next() {
             all.push(one);

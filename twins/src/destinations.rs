@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -22,7 +22,8 @@ pub struct Destinations {
 struct Ward {
     scenario: Scenario,
     chance: Chance,
-    began: Instant,
+    /// Empty until the script begins.
+    began: OnceLock<Instant>,
     state: Mutex<State>,
 }
 
@@ -73,11 +74,12 @@ pub fn check(scenario: &Scenario) -> Result<()> {
 }
 
 impl Destinations {
-    /// Starts them, all well; the script's time begins at `began`.
-    pub async fn start(scenario: &Scenario, chance: Chance, began: Instant) -> Result<Self> {
+    /// Starts them, all well.
+    pub async fn start(scenario: &Scenario, chance: Chance) -> Result<Self> {
         let n = scenario.destinations.len();
         let state = State { active: vec![BTreeMap::new(); n], arrivals: vec![Vec::new(); n], tries: BTreeMap::new() };
-        let ward = Arc::new(Ward { scenario: scenario.clone(), chance, began, state: Mutex::new(state) });
+        let ward =
+            Arc::new(Ward { scenario: scenario.clone(), chance, began: OnceLock::new(), state: Mutex::new(state) });
         let mut patients = Vec::new();
         for (place, server) in scenario.destinations.iter().enumerate() {
             let on_full = match server.on_full {
@@ -101,10 +103,11 @@ impl Destinations {
         self.patients.iter().map(Patient::addr).collect()
     }
 
-    /// Lets the faults come and go; ends with the script.
-    pub async fn suffer(&self) {
+    /// Lets the faults of a script that begins at `began` come and go; ends with the script.
+    pub async fn suffer(&self, began: Instant) {
+        let began = *self.ward.began.get_or_init(|| began);
         for edge in self.ward.edges() {
-            tokio::time::sleep_until(self.ward.began + edge.at.since(Timestamp::ZERO)).await;
+            tokio::time::sleep_until(began + edge.at.since(Timestamp::ZERO)).await;
             for place in self.ward.turn(edge) {
                 let (traffic, health) = self.ward.behaviour(place);
                 if let Some(patient) = self.patients.get(place) {
@@ -129,7 +132,8 @@ impl Ward {
     /// A request has come: when, and what it takes. The draws are those of the lab for this request, destination and try.
     fn task(&self, place: usize, path: &str) -> Task {
         let number: u64 = path.trim_start_matches('/').parse().unwrap_or(0);
-        let now = Timestamp::ZERO + Instant::now().saturating_duration_since(self.began);
+        let now = Timestamp::ZERO
+            + self.began.get().map_or(Duration::ZERO, |began| Instant::now().saturating_duration_since(*began));
         let mut state = self.state();
         if let Some(arrivals) = state.arrivals.get_mut(place) {
             arrivals.push(now);

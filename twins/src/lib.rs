@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Requests, their methods, service times and the luck of faults are the lab's own in both; what the proxies make of
-//! them is what is compared. Read in this order: [`contestant`], [`seen`] (what is measured, of either), [`predicted`],
+//! them is what is compared. Read in this order: [`contestant`], [`seen`] (what is measured, of either), [`lateness`], [`predicted`],
 //! [`real`] with [`destinations`], [`clients`] and [`peer`], then [`promise`], [`report`], [`scatter`] and
 //! [`document`].
 #![forbid(unsafe_code)]
@@ -15,6 +15,8 @@
 pub mod contestant;
 
 pub mod seen;
+
+pub mod lateness;
 
 pub mod predicted;
 

@@ -49,6 +49,9 @@ fn run() -> Result<bool> {
         for (contestant, seen) in contestants.iter().zip(&seen) {
             let predicted = predicted(&scenario, &contestant.policy, SEED, options.runs)?;
             let measured = if options.is_dry { predicted.clone() } else { seen.figures(&scenario) };
+            if !seen.lateness().is_believable() {
+                println!("not to be believed: {script} {}: {}", contestant.name, seen.lateness());
+            }
             if options.has_lanes {
                 lanes(&scenario, contestant, seen)?;
             }

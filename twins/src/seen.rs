@@ -11,6 +11,8 @@ use lab::scenario::{FaultKind, Scenario};
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::lateness::Lateness;
+
 /// Everything that came to clients and to destinations.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -23,10 +25,12 @@ pub struct Seen {
 /// One request as its client saw it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// When it was sent (or should have been).
+    /// When it should have been sent.
     pub at: Timestamp,
-    /// Until its answer was whole, or was known not to come.
+    /// From when it was sent until its answer was whole, or was known not to come.
     pub took: Duration,
+    /// How late it was sent: the driver's own doing, before any proxy had it. Zero in the lab.
+    pub late: Duration,
     /// How it ended.
     pub fate: Fate,
     /// It fails everywhere.
@@ -64,8 +68,13 @@ pub struct Absence {
 
 impl From<Trace> for Seen {
     fn from(trace: Trace) -> Self {
-        let requests =
-            trace.requests.iter().map(|one| Asked { at: one.at, took: one.took, fate: one.fate, is_bad: one.is_bad });
+        let requests = trace.requests.iter().map(|one| Asked {
+            at: one.at,
+            took: one.took,
+            late: Duration::ZERO,
+            fate: one.fate,
+            is_bad: one.is_bad,
+        });
         Self { requests: requests.collect(), arrivals: trace.arrivals }
     }
 }
@@ -93,6 +102,11 @@ impl Seen {
             p99: quantile(&served, 0.99),
             absences: self.absences(scenario),
         }
+    }
+
+    /// How late the driver was.
+    pub fn lateness(&self) -> Lateness {
+        Lateness::of(self)
     }
 
     /// How many requests came to a destination in each second.

@@ -52,19 +52,19 @@ pub(crate) fn test() -> Result<ExitCode> {
         });
     }
 
-    let skips = report.skips.clone();
+    let aloud = report.aloud.clone();
     if exists("cargo-nextest") {
         report.tests("tests", || {
-            let ran = with_skips(&skips, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])?;
+            let ran = with_notes(&aloud, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])?;
             Ok((of_nextest(&ran.output), ran.is_ok))
         });
         report.tests("documentation tests", || {
-            let ran = with_skips(&skips, &["test", "--workspace", "--doc", "--locked", "--no-fail-fast"])?;
+            let ran = with_notes(&aloud, &["test", "--workspace", "--doc", "--locked", "--no-fail-fast"])?;
             Ok((of_cargo_test(&ran.output), ran.is_ok))
         });
     } else {
         report.tests("tests", || {
-            let ran = with_skips(&skips, &["test", "--workspace", "--locked", "--no-fail-fast"])?;
+            let ran = with_notes(&aloud, &["test", "--workspace", "--locked", "--no-fail-fast"])?;
             Ok((of_cargo_test(&ran.output), ran.is_ok))
         });
     }
@@ -79,11 +79,27 @@ pub(crate) fn test() -> Result<ExitCode> {
     report.close()
 }
 
-/// Runs tests with the file where [skipped ones](../../crates/testkit/src/skip.rs) leave a line.
-fn with_skips(skips: &Path, words: &[&str]) -> Result<Ran> {
+/// Runs tests with the files where they leave a line for what is to be repeated at the end.
+fn with_notes(aloud: &Aloud, words: &[&str]) -> Result<Ran> {
     let mut command = cargo(words);
-    command.env("LAZARET_SKIPS", skips);
+    command.env("LAZARET_SKIPS", &aloud.skips).env("LAZARET_AGAIN", &aloud.again);
     run(command)
+}
+
+/// Where tests say what nobody would see in their output.
+#[derive(Clone)]
+struct Aloud {
+    /// [Skipped ones](../../crates/testkit/src/skip.rs).
+    skips: PathBuf,
+    /// Those that [measured again](../../crates/testkit/src/again.rs).
+    again: PathBuf,
+}
+
+/// Its lines in order.
+fn sorted_lines(path: &Path) -> Result<Vec<String>> {
+    let mut lines: Vec<String> = std::fs::read_to_string(path)?.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    Ok(lines)
 }
 
 fn target() -> PathBuf {
@@ -97,7 +113,7 @@ const FUZZ_SECONDS: u64 = 60;
 struct Report {
     lines: Vec<String>,
     counts: Counts,
-    skips: PathBuf,
+    aloud: Aloud,
     started: Instant,
 }
 
@@ -105,9 +121,10 @@ impl Report {
     fn new() -> Result<Self> {
         let folder = std::env::current_dir()?.join(target());
         std::fs::create_dir_all(&folder)?;
-        let skips = folder.join("skipped-tests.txt");
-        std::fs::write(&skips, "")?;
-        Ok(Self { lines: Vec::new(), counts: Counts::default(), skips, started: Instant::now() })
+        let aloud = Aloud { skips: folder.join("skipped-tests.txt"), again: folder.join("measured-again.txt") };
+        std::fs::write(&aloud.skips, "")?;
+        std::fs::write(&aloud.again, "")?;
+        Ok(Self { lines: Vec::new(), counts: Counts::default(), aloud, started: Instant::now() })
     }
 
     /// A step that is right or wrong as a whole. Wrong counts as one failed test.
@@ -144,10 +161,8 @@ impl Report {
         for line in &self.lines {
             println!("{line}");
         }
-        let skips = std::fs::read_to_string(&self.skips)?;
-        let mut skips: Vec<&str> = skips.lines().collect();
-        skips.sort_unstable();
-        for line in &skips {
+        let skips = sorted_lines(&self.aloud.skips)?;
+        for line in sorted_lines(&self.aloud.again)?.iter().chain(&skips) {
             println!("{line}");
         }
         let Counts { passed, failed } = self.counts;

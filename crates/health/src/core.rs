@@ -229,7 +229,7 @@ impl Core {
         }
         self.touch(place);
         for slot in changed {
-            self.with(slot, |_, _, _| ());
+            self.with(slot, doubt::settle);
         }
     }
 

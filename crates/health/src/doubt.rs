@@ -10,6 +10,7 @@ use model::event::{Cause, EventKind, Evidence, ShareCause};
 use model::health::Health;
 use model::passive::DEFAULT_REACTIVATION;
 use model::ratio::Ratio;
+use model::readmission::Readmission;
 use model::time::Timestamp;
 
 use crate::cluster::ClusterState;
@@ -121,6 +122,22 @@ pub(crate) fn probe_passed(cluster: &mut ClusterState, index: usize, started_at:
         }
     }
     settle(cluster, index, effects);
+}
+
+/// Probes took it out and let it in again. A suspicion of before could not end meanwhile, for nothing came to it: the probe that
+/// passed ends it, and the destination takes its weight again step by step.
+pub(crate) fn back_by_probes(destination: &mut DestinationState, rule: &Readmission, now: Timestamp) {
+    let traffic = &mut destination.traffic;
+    let mut is_suspect = false;
+    for (_, policy) in &mut traffic.policies {
+        if policy.suspicion().is_some() {
+            is_suspect = true;
+            policy.on_reactivated(now);
+        }
+    }
+    if is_suspect {
+        traffic.comeback.on_ramp(rule, now);
+    }
 }
 
 /// A trial request after an ejection failed: out again.

@@ -10,6 +10,9 @@
 //!    └──────────────── Ramp <── enough passed, or long quiet ┘
 //! ```
 //!
+//! One that its probes took out while it was a suspect goes from `In` to `Ramp` when they let it in again. Without trials: where
+//! probes failed because all were late together, a cluster of destinations that take one request at a time would not end it.
+//!
 //! The time of an ejection doubles with each failed way back, not with each ejection: a good server with a hiccup once a
 //! minute is not starved, a dead one is asked ever more seldom. A passed way back takes three doublings off, ten quiet
 //! seconds one.
@@ -85,6 +88,14 @@ impl Comeback {
     pub(crate) fn readmitted(&mut self, rule: &Readmission, now: Timestamp) {
         self.phase = Phase::Canaries { passed: 0, heard_at: now };
         self.go_on(rule, now);
+    }
+
+    /// It was out on other grounds, and what let it in again stands for trials.
+    pub(crate) fn on_ramp(&mut self, rule: &Readmission, now: Timestamp) {
+        if let Phase::In { .. } = self.phase {
+            self.phase = Phase::Ramp { since: now };
+            self.go_on(rule, now);
+        }
     }
 
     /// Whether requests go one at a time.

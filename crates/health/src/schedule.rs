@@ -30,6 +30,7 @@ use model::time::Timestamp;
 use crate::active::ProbeResult;
 use crate::cluster::ClusterState;
 use crate::destination::{InFlight, Judged};
+use crate::doubt;
 use crate::effects::Effects;
 use crate::input::Probed;
 use crate::judge::{Changed, set_active};
@@ -185,12 +186,17 @@ fn unexpected(check: Option<&ActiveCheck>, status: Option<u16>) -> Option<Failur
 fn apply(cluster: &mut ClusterState, results: &[ProbeResult], effects: &mut Effects) -> Vec<Slot> {
     let verdicts = cluster.judge(effects.now, results);
     let policy = cluster.active_policy.as_ref().map(|policy| policy.name().to_owned()).unwrap_or_default();
+    let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let mut changed = Vec::new();
     for verdict in verdicts {
         let Some(destination) = cluster.destinations.iter_mut().find(|one| one.slot == verdict.slot) else { continue };
         let cause = Cause::Probe { policy: policy.clone() };
+        let was_out = destination.health.active == Health::Unhealthy;
         if set_active(destination, verdict.health, cause, verdict.evidence, effects) == Changed::Yes {
             changed.push(verdict.slot);
+            if let Some(rule) = rule.filter(|_| was_out && verdict.health == Health::Healthy) {
+                doubt::back_by_probes(destination, &rule, effects.now);
+            }
         }
     }
     changed

@@ -123,6 +123,48 @@ fn one_that_passes_probes_and_fails_its_traffic_leaves_and_stays_out() {
 }
 
 #[test]
+fn a_suspect_that_probes_took_out_comes_back_by_a_ramp_and_no_old_failure_keeps_it_back() {
+    let cluster = with(returning("c", &["a", "b"], &[burst()]), |cluster| {
+        cluster.health_check.active = Some(probed());
+    });
+    let mut world = World::of(&[cluster]);
+    world.run_until(1.0);
+    world.sums("b", 100);
+    world.answers.insert("a".to_owned(), Answer::status(503));
+    // As many as Burst remembers, in less than it wants to be sure: 29 good answers would end the suspicion.
+    traffic(&mut world, "a", 40, 0.3, |_| Some(reset()));
+    for tenth in 14..100 {
+        world.run_until(f64::from(tenth) / 10.0);
+        if world.health("a").active == Unhealthy {
+            break;
+        }
+    }
+    assert_eq!((world.health("a").active, world.health("a").passive), (Unhealthy, Unknown));
+    assert_eq!(share(&mut world, "a"), 0.1);
+    world.answers.clear();
+    let out_at = world.now.as_secs_f64();
+    for tenth in 1..50 {
+        world.run_until(out_at + f64::from(tenth) / 10.0);
+        if world.health("a").active == Healthy {
+            break;
+        }
+    }
+    assert_eq!((world.destination("a").is_gated, share(&mut world, "a")), (false, 0.1));
+    assert_eq!(world.available("c"), ["a", "b"]);
+    let back_at = world.now.as_secs_f64();
+    world.run_until(back_at + 5.0);
+    assert_eq!(share(&mut world, "a"), 0.55);
+    // One that nobody suspected has all of its weight at once.
+    world.answers.insert("b".to_owned(), Answer::status(503));
+    world.run_until(back_at + 20.0);
+    assert_eq!(world.health("b").active, Unhealthy);
+    world.answers.clear();
+    world.run_until(back_at + 40.0);
+    let b = world.destination("b");
+    assert_eq!((b.is_available, b.is_gated, b.share), (true, false, Ratio::ONE));
+}
+
+#[test]
 fn a_trial_that_says_nothing_is_no_sign() {
     let policy = refusals();
     let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);

@@ -1,6 +1,6 @@
 //! What tests share; never a normal dependency of anything.
 //!
-//! In reading order: text tests of cores ([`transcript`]), skipping loudly ([`skip()`]), certificates ([`certificates`]),
+//! In reading order: text tests of cores ([`transcript`]), skipping and measuring again loudly ([`skip()`], [`again()`]), certificates ([`certificates`]),
 //! the two ends of a raw HTTP/1.1 conversation ([`destination`], [`client`]) with the little parsing they share
 //! ([`message`]), a destination of raw HTTP/2 frames ([`frames`]), a bad wire between them ([`relay`]), and a name server
 //! ([`name_server`]).
@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod again;
 pub mod certificates;
 pub mod client;
 pub mod destination;
@@ -21,5 +22,6 @@ pub mod skip;
 pub mod transcript;
 pub mod wait;
 
+pub use again::again;
 pub use skip::skip;
 pub use wait::eventually;
