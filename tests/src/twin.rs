@@ -36,16 +36,27 @@ pub fn twins(text: &str, logs: &dyn Fn(&str) -> String, contestants: &[Contestan
 /// machine could not be believed ([`twins::lateness`]) they run once more, four times in all at most, and the test says so
 /// aloud; a machine that is never in time is one that the test lacks.
 pub fn hold(test: &str, run: impl Fn() -> Vec<Twin>, judge: impl Fn(&[Twin]) -> anyhow::Result<()>) {
+    if !is_held(run, judge, |why| testkit::again(test, why)) {
+        testkit::skip(test, "a machine that is in time");
+    }
+}
+
+/// Whether the machine was in time, once at least; what is wrong then is a failure.
+fn is_held(
+    run: impl Fn() -> Vec<Twin>,
+    judge: impl Fn(&[Twin]) -> anyhow::Result<()>,
+    say_again: impl Fn(&str),
+) -> bool {
     for number in 1..=TRIES {
         let both = run();
         let all = both.iter().map(|twin| twin.seen.lateness());
         let lateness = all.max_by_key(|lateness| lateness.worst).expect("somebody was twinned");
-        println!("{test}: {lateness}");
-        let Err(wrong) = judge(&both) else { return };
+        println!("{lateness}");
+        let Err(wrong) = judge(&both) else { return true };
         assert!(both.iter().any(|twin| !twin.seen.lateness().is_believable()), "{wrong:#} ({lateness})");
-        testkit::again(test, &format!("{number} of {TRIES}: {lateness}: {wrong:#}"));
+        say_again(&format!("{number} of {TRIES}: {lateness}: {wrong:#}"));
     }
-    testkit::skip(test, "a machine that is in time");
+    false
 }
 
 /// nginx with these numbers, `fail_timeout` in seconds.
@@ -66,3 +77,48 @@ pub fn log(requests: impl IntoIterator<Item = (u64, &'static str)>) -> String {
 
 /// So often in all where the machine is too busy.
 const TRIES: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use lab::meter::Fate;
+    use model::time::Timestamp;
+    use twins::seen::Asked;
+
+    use super::*;
+
+    fn twin(late: Duration) -> Twin {
+        let asked = Asked { at: Timestamp::ZERO, took: Duration::ZERO, late, fate: Fate::Served, is_bad: false };
+        let seen = Seen { requests: vec![asked], arrivals: Vec::new() };
+        Twin { predicted: Figures::default(), runs: Vec::new(), measured: Figures::default(), seen }
+    }
+
+    /// Runs that are late by so many milliseconds, of which the `right`-th is right: whether they hold, and what was said.
+    fn held(late: &[u64], right: usize) -> (bool, usize) {
+        let (made, said) = (Cell::new(0), Cell::new(0));
+        let run = || {
+            let late = late.get(made.replace(made.get() + 1)).expect("no more runs than these");
+            vec![twin(Duration::from_millis(*late))]
+        };
+        let judge = |_: &[Twin]| {
+            anyhow::ensure!(made.get() == right, "run {} is wrong", made.get());
+            Ok(())
+        };
+        (is_held(run, judge, |_| said.set(said.get() + 1)), said.get())
+    }
+
+    #[test]
+    fn what_is_wrong_on_a_late_machine_is_measured_again_and_that_is_said() {
+        assert_eq!(held(&[0], 1), (true, 0));
+        assert_eq!(held(&[900, 300, 900], 3), (true, 2));
+        assert_eq!(held(&[900; 4], 5), (false, 4), "a machine that is never in time");
+    }
+
+    #[test]
+    #[should_panic(expected = "run 2 is wrong")]
+    fn what_is_wrong_on_a_machine_in_time_fails_at_once() {
+        held(&[900, 1, 0], 3);
+    }
+}
