@@ -16,9 +16,9 @@ use model::time::Timestamp;
 use crate::limits::{Limits, Permit};
 use crate::queue::Place;
 
-/// What an attempt holds at its destination until it ends; each is given back when dropped.
+/// What an attempt holds at its destination until it ends; each is given back when dropped. Most attempts hold nothing.
 #[derive(Default)]
-pub(crate) struct Held {
+struct Held {
     /// Its gate.
     gate: Option<GateGuard>,
     /// One of its places.
@@ -30,7 +30,9 @@ pub(crate) struct Sharing<'a> {
     board: &'a board::Worker<Snapshot>,
     now: Cell<Timestamp>,
     /// What the running attempt holds at its destination.
-    held: RefCell<Held>,
+    held: RefCell<Option<Held>>,
+    /// The same of the attempt that may end with the input that the machine is told.
+    ending: RefCell<Option<Held>>,
     /// The place of an attempt that is over for the machine, while its response is still being read.
     read: RefCell<Option<Place>>,
     limits: &'a Arc<Limits>,
@@ -45,22 +47,26 @@ impl<'a> Sharing<'a> {
             board,
             now: Cell::new(now),
             held: RefCell::default(),
+            ending: RefCell::default(),
             read: RefCell::default(),
             limits,
             permit: RefCell::default(),
         }
     }
 
-    /// Time goes on. What the attempt holds that may end with the next input is handed out, so that what the next attempt
-    /// claims does not take its place; it comes back by [`Sharing::settle`].
-    pub(crate) fn advance(&self, now: Timestamp) -> Held {
+    /// Time goes on. What the attempt holds that may end with the next input is laid aside, so that what the next attempt
+    /// claims does not take its place; [`Sharing::settle`] sees to it.
+    #[inline]
+    pub(crate) fn advance(&self, now: Timestamp) {
         self.now.set(now);
-        self.held.take()
+        if self.held.borrow().is_some() {
+            self.ending.replace(self.held.take());
+        }
     }
 
     /// The place that the running attempt has, for a tunnel that goes on after the exchange.
     pub(crate) fn keep(&self) -> Option<Place> {
-        self.held.borrow_mut().place.take()
+        self.held.borrow_mut().as_mut()?.place.take()
     }
 
     /// The response that [`Step::HoldThenConnect`] is about is read, or given up: its destination has the place again.
@@ -70,7 +76,26 @@ impl<'a> Sharing<'a> {
 
     /// Puts an ended attempt into the board. The gate stays shut until the core has heard of what came of it; after an
     /// end that says nothing it opens again at once.
-    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, held: Held, next: &Step) {
+    #[inline]
+    pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, next: &Step) {
+        if self.ending.borrow().is_some()
+            && let Some(held) = self.ending.take()
+        {
+            self.settle_held(held, report, next);
+        }
+        let (Some(report), Some(slot)) = (report, slot) else { return };
+        let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
+        match needs {
+            Needs::Nothing | Needs::Failures if is_quiet => self.board.count(slot, report.outcome.class),
+            // A cluster without passive policies still has probes that a failure calls for earlier.
+            Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
+                let ended = Ended { picked_at: report.picked_at, ended_at: self.now.get(), outcome: report.outcome };
+                self.board.report(slot, ended);
+            }
+        }
+    }
+
+    fn settle_held(&self, held: Held, report: Option<Report>, next: &Step) {
         let Some(report) = report else {
             return self.hand_back(held);
         };
@@ -98,16 +123,6 @@ impl<'a> Sharing<'a> {
             }
             (Admission::Open | Admission::Place, _) => self.hand_back(Held { gate, place: None }),
         }
-        let Some(slot) = slot else { return };
-        let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
-        match needs {
-            Needs::Nothing | Needs::Failures if is_quiet => self.board.count(slot, report.outcome.class),
-            // A cluster without passive policies still has probes that a failure calls for earlier.
-            Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
-                let ended = Ended { picked_at: report.picked_at, ended_at: self.now.get(), outcome: report.outcome };
-                self.board.report(slot, ended);
-            }
-        }
     }
 
     fn place(&self, slot: Slot, places: Places) -> Option<Place> {
@@ -123,7 +138,7 @@ impl<'a> Sharing<'a> {
     /// What the next attempt has claimed meanwhile stays.
     fn hand_back(&self, held: Held) {
         let mut now = self.held.borrow_mut();
-        let Held { gate, place } = &mut *now;
+        let Held { gate, place } = now.get_or_insert_default();
         *gate = gate.take().or(held.gate);
         *place = place.take().or(held.place);
     }
@@ -153,7 +168,7 @@ impl Shared for Sharing<'_> {
             // The gate opens again.
             Some(places) => Some(self.place(slot, places).ok_or(Refused::Place)?),
         };
-        self.held.replace(Held { gate: Some(gate), place });
+        self.held.replace(Some(Held { gate: Some(gate), place }));
         Ok(())
     }
 
@@ -161,7 +176,7 @@ impl Shared for Sharing<'_> {
         let place = self.place(slot, places);
         let is_taken = place.is_some();
         if is_taken {
-            self.held.replace(Held { gate: None, place });
+            self.held.replace(Some(Held { gate: None, place }));
         }
         is_taken
     }

@@ -25,7 +25,7 @@ use crate::leg::Origin;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
 use crate::record::{Outcome, Record, Told};
-use crate::sharing::{Held, Sharing};
+use crate::sharing::Sharing;
 use crate::timer::Timer;
 
 /// Who the client is, the same for all exchanges of its connection.
@@ -207,21 +207,21 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Tells the machine, and puts what it reports where it belongs.
     pub(super) fn handle(&mut self, input: Input) -> Step {
         self.now = self.local.io.now();
-        let held = self.sharing.advance(self.now);
+        self.sharing.advance(self.now);
         let mut picks = self.local.picks.borrow_mut();
         let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
         drop(picks);
-        self.settle(held, &step);
+        self.settle(&step);
         step
     }
 
-    fn settle(&mut self, held: Held, next: &Step) {
+    fn settle(&mut self, next: &Step) {
         let report = self.exchange.report();
         let snapshot = self.snapshot.clone();
         let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
         let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, held, next);
+        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, next);
         if let Some(report) = report {
             self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
         }
