@@ -59,7 +59,7 @@ fn by_file(path: &str) -> Option<Stage> {
 
 fn by_crate(path: &str) -> Stage {
     match path.split('/').next().unwrap_or_default() {
-        "http1" if path.ends_with("forward.rs") => Stage::Write,
+        "http1" if path.contains("/src/forward") => Stage::Write,
         "http1" if path.ends_with("body.rs") || path.ends_with("chunked.rs") => Stage::Bodies,
         "http1" => Stage::Parse,
         "route" => Stage::Route,

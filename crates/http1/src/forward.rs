@@ -11,16 +11,27 @@
 //! | `Lazaret-Attempt` | of a repeated request said anew, else as it is | as it is |
 //! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
 
+mod lines;
+mod passage;
+mod run;
+mod x_forwarded;
+
 use std::net::IpAddr;
 
 use crate::changed::{self, RequestChanges, ResponseChanges};
 use crate::connection::{Persistence, Version};
-use crate::fields::{Fate, Field, Known, Section, Span};
+use crate::fields::{Fate, Field, Known};
 use crate::framing::{RequestFraming, ResponseFraming};
 use crate::request::Request;
 use crate::response::Response;
-use crate::syntax::{write_address, write_number};
+use crate::syntax::write_number;
 use crate::upgrade;
+
+use self::lines::write_line;
+pub use self::lines::{phrase, write_connection, write_field, write_length, write_status_line};
+use self::passage::{goes_to_client, goes_to_destination};
+use self::run::{Run, has_usual_length, is_host};
+pub(crate) use self::x_forwarded::write_forwarded;
 
 /// What a request's head becomes for one destination.
 #[derive(Clone, Copy, Debug)]
@@ -221,231 +232,6 @@ pub fn interim(out: &mut Vec<u8>, response: &Response<'_>) {
         changes: None,
     };
     self::response(out, response, &rewrite);
-}
-
-/// Appends a status line; the registered phrase where `reason` is empty.
-pub fn write_status_line(out: &mut Vec<u8>, status: u16, reason: &[u8]) {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    write_number(out, u64::from(status));
-    out.push(b' ');
-    out.extend_from_slice(if reason.is_empty() { phrase(status).as_bytes() } else { reason });
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends one field line.
-pub fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends `Content-Length`.
-pub fn write_length(out: &mut Vec<u8>, length: u64) {
-    out.extend_from_slice(b"Content-Length: ");
-    write_number(out, length);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends `Connection` where the version's own rule does not say it already (RFC 9112 9.3).
-pub fn write_connection(out: &mut Vec<u8>, version: Version, persistence: Persistence) {
-    match (version, persistence) {
-        (Version::Http11, Persistence::KeepAlive) => {}
-        (Version::Http10, Persistence::KeepAlive) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-        (Version::Http10 | Version::Http11, Persistence::Close) => out.extend_from_slice(b"Connection: close\r\n"),
-    }
-}
-
-/// The registered reason phrase (RFC 9110 15); empty for statuses that this proxy never makes itself.
-pub fn phrase(status: u16) -> &'static str {
-    match status {
-        100 => "Continue",
-        101 => "Switching Protocols",
-        200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
-        204 => "No Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        410 => "Gone",
-        413 => "Content Too Large",
-        414 => "URI Too Long",
-        417 => "Expectation Failed",
-        421 => "Misdirected Request",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        451 => "Unavailable For Legal Reasons",
-        500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        _ => "",
-    }
-}
-
-fn write_line(out: &mut Vec<u8>, method: &str, prefix: &str, path: &str, query: Option<&str>) {
-    out.extend_from_slice(method.as_bytes());
-    out.push(b' ');
-    if path != "*" {
-        out.extend_from_slice(prefix.strip_suffix('/').unwrap_or(prefix).as_bytes());
-    }
-    out.extend_from_slice(path.as_bytes());
-    if let Some(query) = query {
-        out.push(b'?');
-        out.extend_from_slice(query.as_bytes());
-    }
-    out.extend_from_slice(b" HTTP/1.1\r\n");
-}
-
-pub(crate) fn write_forwarded(out: &mut Vec<u8>, request: &Request<'_>, rewrite: &RequestRewrite<'_>) {
-    out.extend_from_slice(b"X-Forwarded-For: ");
-    let (mut has_proto, mut has_host) = (false, false);
-    if rewrite.trust == Trust::Trusted {
-        let mut has_for = false;
-        for value in request.values(Known::ForwardedFor).filter(|value| !value.is_empty()) {
-            has_for = true;
-            out.extend_from_slice(value);
-            out.extend_from_slice(b", ");
-        }
-        if !has_for && request.values(Known::Forwarded).next().is_some() && rewrite.client != rewrite.peer {
-            write_address(out, rewrite.client);
-            out.extend_from_slice(b", ");
-        }
-        has_proto = request.values(Known::ForwardedProto).next().is_some();
-        has_host = request.values(Known::ForwardedHost).next().is_some();
-    }
-    write_address(out, rewrite.peer);
-    if has_proto {
-        out.extend_from_slice(b"\r\n");
-    } else {
-        out.extend_from_slice(b"\r\nX-Forwarded-Proto: ");
-        out.extend_from_slice(rewrite.proto.as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-    if !has_host {
-        let authority = request.authority();
-        if !authority.is_empty() {
-            write_field(out, b"X-Forwarded-Host", authority.as_bytes());
-        }
-    }
-}
-
-/// Copies lines of a head that go on. One that is spelled as it would be written, which nearly all are, is copied together
-/// with its neighbours: the bytes are the same, and they were judged one by one.
-struct Run<'a> {
-    bytes: &'a [u8],
-    /// What is to be copied next.
-    lines: Span,
-}
-
-impl<'a> Run<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, lines: Span::default() }
-    }
-
-    /// With the start line.
-    fn begin(&mut self, line: Span) {
-        self.lines = line;
-    }
-
-    #[inline(always)]
-    fn copy(&mut self, out: &mut Vec<u8>, field: &Field) {
-        match field.line() {
-            Some(line) => match self.lines.joined(line) {
-                Some(both) => self.lines = both,
-                None => {
-                    self.end(out);
-                    self.lines = line;
-                }
-            },
-            None => {
-                self.end(out);
-                write_field(out, field.name.of(self.bytes), field.value.of(self.bytes));
-            }
-        }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(std::mem::take(&mut self.lines).of(self.bytes));
-    }
-}
-
-/// Whether the Host that is to be said stands there, as it would be written.
-fn is_host(field: &Field, bytes: &[u8], rewrite: &RequestRewrite<'_>) -> bool {
-    field.known == Known::Host
-        && field.name.of(bytes) == b"Host"
-        && field.line().is_some()
-        && field.value.of(bytes) == rewrite.host.as_bytes()
-}
-
-/// Whether one field declares the length, in the digits in which it would be written.
-fn has_usual_length(bytes: &[u8], section: &Section) -> bool {
-    let value = section.only(Known::ContentLength).map(|field| field.value.of(bytes));
-    match value {
-        Some(b"0") => true,
-        Some([b'1'..=b'9', digits @ ..]) => digits.iter().all(u8::is_ascii_digit),
-        Some(_) | None => false,
-    }
-}
-
-fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -> bool {
-    if field.fate == Fate::Nominated {
-        return false;
-    }
-    match field.known {
-        Known::Other | Known::AltSvc | Known::RetryAfter | Known::Date => true,
-        Known::Attempt => rewrite.attempt.is_none(),
-        Known::Expect => rewrite.expectation == Expectation::Forward,
-        Known::ForwardedProto | Known::ForwardedHost | Known::ForwardedPrefix => rewrite.trust == Trust::Trusted,
-        Known::Host
-        | Known::Connection
-        | Known::ContentLength
-        | Known::TransferEncoding
-        | Known::Te
-        | Known::Upgrade
-        | Known::KeepAlive
-        | Known::Hop
-        | Known::Forwarded
-        | Known::ForwardedFor => false,
-    }
-}
-
-fn goes_to_client(field: &Field) -> bool {
-    if field.fate == Fate::Nominated {
-        return false;
-    }
-    match field.known {
-        Known::Other
-        | Known::Host
-        | Known::Expect
-        | Known::Forwarded
-        | Known::ForwardedFor
-        | Known::ForwardedProto
-        | Known::ForwardedHost
-        | Known::ForwardedPrefix
-        | Known::RetryAfter
-        | Known::Attempt
-        | Known::Date => true,
-        Known::Connection
-        | Known::ContentLength
-        | Known::TransferEncoding
-        | Known::Te
-        | Known::Upgrade
-        | Known::KeepAlive
-        | Known::Hop
-        | Known::AltSvc => false,
-    }
 }
 
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";
