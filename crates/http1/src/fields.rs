@@ -188,13 +188,52 @@ impl Known {
 
     const COUNT: usize = Self::Date as usize + 1;
 
+    /// All of them, in their order.
+    pub(crate) const ALL: [Self; Self::COUNT] = [
+        Self::Other,
+        Self::Host,
+        Self::Connection,
+        Self::ContentLength,
+        Self::TransferEncoding,
+        Self::Te,
+        Self::Upgrade,
+        Self::Expect,
+        Self::KeepAlive,
+        Self::Hop,
+        Self::Forwarded,
+        Self::ForwardedFor,
+        Self::ForwardedProto,
+        Self::ForwardedHost,
+        Self::ForwardedPrefix,
+        Self::AltSvc,
+        Self::RetryAfter,
+        Self::Attempt,
+        Self::Date,
+    ];
+
     fn bit(self) -> u32 {
-        1 << self as u32
+        Kinds::of(self).0
     }
 
     /// Whether `Connection` may name it. Framing, Host and `Connection` itself are not the sender's to remove.
     pub(crate) fn is_removable(self) -> bool {
         !matches!(self, Self::Host | Self::Connection | Self::ContentLength | Self::TransferEncoding)
+    }
+}
+
+/// A set of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds(u32);
+
+impl Kinds {
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) const fn of(known: Known) -> Self {
+        Self(1 << known as u32)
+    }
+
+    pub(crate) const fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
     }
 }
 
@@ -220,6 +259,8 @@ pub(crate) struct Section {
     repeated: u32,
     /// Where the last one of each [`Known`] is; it counts where `seen` has its bit.
     places: [u32; Known::COUNT],
+    /// Whether some line is not as it would be written, or ends here because `Connection` names it.
+    is_uneven: bool,
 }
 
 impl Section {
@@ -233,6 +274,7 @@ impl Section {
         self.fields.clear();
         self.seen = 0;
         self.repeated = 0;
+        self.is_uneven = false;
         let section = bytes.get(start..).unwrap_or_default();
         let mut rest = section;
         loop {
@@ -252,6 +294,9 @@ impl Section {
                 return Err(FieldError::TooMany);
             }
             let (value, form) = trim(raw, at + colon + 1);
+            if form == Form::Other {
+                self.is_uneven = true;
+            }
             let known = Known::of(name);
             if known != Known::Other {
                 self.note(known);
@@ -279,6 +324,16 @@ impl Section {
         self.fields.get(*place as usize)
     }
 
+    /// The lines from the one at `first` on as they came, where all of them go on and none is of the kinds that end here:
+    /// they can be copied as one. `None`: each is to be asked.
+    pub(crate) fn whole(&self, first: usize, ending: Kinds) -> Option<Span> {
+        if self.is_uneven || self.seen & ending.0 != 0 {
+            return None;
+        }
+        let (first, last) = (self.fields.get(first)?, self.fields.last()?);
+        Some(first.name.through(last.value, CRLF))
+    }
+
     /// Whether such a field is there.
     pub(crate) fn has(&self, known: Known) -> bool {
         self.seen & known.bit() != 0
@@ -302,6 +357,7 @@ impl Section {
 
     /// The same, to mark those that end here.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [Field] {
+        self.is_uneven = true;
         &mut self.fields
     }
 }

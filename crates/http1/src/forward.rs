@@ -29,7 +29,7 @@ use crate::upgrade;
 
 use self::lines::write_line;
 pub use self::lines::{phrase, write_connection, write_field, write_length, write_status_line};
-use self::passage::{goes_to_client, goes_to_destination};
+use self::passage::{ENDING_BEFORE_CLIENT, ending_before_destination, goes_to_client, goes_to_destination};
 use self::run::{Run, has_usual_length, is_host};
 pub(crate) use self::x_forwarded::write_forwarded;
 
@@ -95,7 +95,7 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
     match rewrite.changes {
         None => {
             let (bytes, section) = request.section();
-            let mut fields = section.as_slice();
+            let fields = section.as_slice();
             let mut run = Run::new(bytes);
             match request.line().filter(|_| matches!(rewrite.prefix, "" | "/")) {
                 Some(line) => run.begin(line),
@@ -104,15 +104,17 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
             match fields.split_first() {
                 Some((host, rest)) if is_host(host, bytes, rewrite) => {
                     run.copy(out, host);
-                    fields = rest;
+                    // A head has one Host at most: it is not among the rest.
+                    match section.whole(1, ending_before_destination(rewrite)) {
+                        Some(lines) => run.copy_all(out, lines),
+                        None => run.copy_each(out, rest, |field| goes_to_destination(field, rewrite)),
+                    }
                 }
                 Some(_) | None => {
                     run.end(out);
                     write_field(out, b"Host", rewrite.host.as_bytes());
+                    run.copy_each(out, fields, |field| goes_to_destination(field, rewrite));
                 }
-            }
-            for field in fields.iter().filter(|field| goes_to_destination(field, rewrite)) {
-                run.copy(out, field);
             }
             run.end(out);
             write_framing(out, request);
@@ -177,11 +179,14 @@ pub fn response<'a>(out: &mut Vec<u8>, response: &Response<'a>, rewrite: &Respon
             }
             let goes_on =
                 |field: &Field| goes_to_client(field) || (keeps_length && field.known == Known::ContentLength);
-            for field in section.as_slice().iter().filter(|field| goes_on(field)) {
-                run.copy(out, field);
+            let is_length_kept = keeps_length || !section.has(Known::ContentLength);
+            match section.whole(0, ENDING_BEFORE_CLIENT).filter(|_| is_length_kept) {
+                Some(lines) => run.copy_all(out, lines),
+                None => run.copy_each(out, section.as_slice(), goes_on),
             }
             run.end(out);
-            section.all(Known::Date).any(|field| field.fate == Fate::ByName)
+            let is_passed = |field: &Field| field.fate == Fate::ByName;
+            section.only(Known::Date).is_some_and(is_passed) || section.all(Known::Date).any(is_passed)
         }
         Some(changes) => {
             write_status_line(out, response.status(), response.reason());

@@ -237,3 +237,74 @@ fn a_head_that_says_already_what_is_to_be_said_goes_on_as_it_came() {
     let prefixed = forwarded(&text, RequestRewrite { prefix: "/p", ..rewrite });
     assert!(prefixed.starts_with("GET /p/x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"), "{prefixed}");
 }
+
+/// A field of every kind that means something, and two that mean nothing.
+const FIELDS: [&str; 22] = [
+    "Accept: */*",
+    "Connection: x-named",
+    "Connection: keep-alive",
+    "X-Named: 1",
+    "TE: trailers",
+    "Upgrade: websocket",
+    "Expect: 100-continue",
+    "Keep-Alive: timeout=5",
+    "Proxy-Connection: x",
+    "Proxy: x",
+    "X_Forwarded_For: 1.1.1.1",
+    "Forwarded: for=1.1.1.1",
+    "X-Forwarded-For: 1.1.1.1",
+    "X-Forwarded-Proto: https",
+    "X-Forwarded-Host: c.test",
+    "X-Forwarded-Prefix: /p",
+    "Alt-Svc: h3=\":443\"",
+    "Retry-After: 1",
+    "Lazaret-Attempt: 2",
+    "Date: today",
+    "Content-Length: 7",
+    "Transfer-Encoding: chunked",
+];
+
+#[test]
+fn lines_that_are_copied_together_are_those_that_go_on_one_by_one() {
+    // A line with odd blanks has each line asked by itself.
+    let odd = "X-Odd:  1\r\n";
+    let written = "X-Odd: 1\r\n";
+    let requests = [
+        REWRITE,
+        RequestRewrite { host: "a.test", ..REWRITE },
+        RequestRewrite { host: "a.test", trust: Trust::Trusted, ..REWRITE },
+        RequestRewrite { host: "a.test", expectation: Expectation::Forward, ..REWRITE },
+        RequestRewrite { host: "a.test", attempt: Some(3), ..REWRITE },
+    ];
+    let mut compared = 0;
+    for first in FIELDS {
+        for second in FIELDS {
+            let fields = format!("{first}\r\nX-Between: 1\r\n{second}\r\n");
+            let text = format!("POST /x HTTP/1.1\r\nHost: a.test\r\n{fields}");
+            let mut head = RequestHead::default();
+            if head.parse(format!("{text}\r\n").as_bytes(), &LIMITS) == Ok(Parsed::Complete) {
+                for rewrite in requests {
+                    let alone = forwarded(&format!("{text}{odd}\r\n"), rewrite);
+                    assert_eq!(forwarded(&format!("{text}\r\n"), rewrite), alone.replace(written, ""), "{text}");
+                    compared += 1;
+                }
+            }
+            let text = format!("HTTP/1.1 200 Fine\r\n{fields}");
+            let mut head = ResponseHead::default();
+            if head.parse(format!("{text}\r\n").as_bytes(), &HeadLimits::RESPONSE, RequestKind::Other)
+                == Ok(Parsed::Complete)
+            {
+                for kind in [RequestKind::Other, RequestKind::Head] {
+                    let of = |text: &str| answered(text, kind, Version::Http11, Persistence::KeepAlive);
+                    assert_eq!(
+                        of(&format!("{text}\r\n")),
+                        of(&format!("{text}{odd}\r\n")).replace(written, ""),
+                        "{text}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 2_000, "{compared}");
+}

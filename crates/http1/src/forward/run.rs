@@ -21,20 +21,32 @@ impl<'a> Run<'a> {
         self.lines = line;
     }
 
+    /// All of these lines, which lie behind the others.
+    pub(super) fn copy_all(&mut self, out: &mut Vec<u8>, lines: Span) {
+        match self.lines.joined(lines) {
+            Some(both) => self.lines = both,
+            None => {
+                self.end(out);
+                self.lines = lines;
+            }
+        }
+    }
+
     #[inline(always)]
     pub(super) fn copy(&mut self, out: &mut Vec<u8>, field: &Field) {
         match field.line() {
-            Some(line) => match self.lines.joined(line) {
-                Some(both) => self.lines = both,
-                None => {
-                    self.end(out);
-                    self.lines = line;
-                }
-            },
+            Some(line) => self.copy_all(out, line),
             None => {
                 self.end(out);
                 write_field(out, field.name.of(self.bytes), field.value.of(self.bytes));
             }
+        }
+    }
+
+    /// Those of these lines that go on.
+    pub(super) fn copy_each(&mut self, out: &mut Vec<u8>, fields: &[Field], goes_on: impl Fn(&Field) -> bool) {
+        for field in fields.iter().filter(|field| goes_on(field)) {
+            self.copy(out, field);
         }
     }
 
