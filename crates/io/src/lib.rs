@@ -87,6 +87,13 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
+    /// Reads what can be read at once, and has nobody woken: `WouldBlock` says that nothing was read, and that `poll_recv`
+    /// is to be asked. It costs less than that, so who was woken tries here first, once: it does not count what a task
+    /// reads in one turn.
+    fn try_recv(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Writes what can be taken at once, and has nobody woken: `WouldBlock` says that nothing was taken, and that
     /// `poll_write` is to be asked. It costs less than that, so small messages are tried here first.
     fn try_write(&self, _bytes: &[u8]) -> io::Result<usize> {

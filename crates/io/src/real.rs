@@ -134,18 +134,25 @@ impl Stream for TcpStream {
     fn poll_recv(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.poll_read_ready(context))?;
-            let mut received = None;
-            let result = self.try_io(Interest::READABLE, || {
-                let (length, _) = rustix::net::recv(&*self, &mut *buffer, RecvFlags::empty())?;
-                received = Some(length);
-                // Less than there was room for: that nothing more is there need not be found out by another call.
-                if (1..buffer.len()).contains(&length) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
-            });
-            match (received, result) {
-                (Some(length), _) => return Poll::Ready(Ok(length)),
-                (None, Err(error)) if !is_to_be_repeated(&error) => return Poll::Ready(Err(error)),
-                (None, _) => {}
+            match self.try_recv(buffer) {
+                Err(error) if is_to_be_repeated(&error) => {}
+                result => return Poll::Ready(result),
             }
+        }
+    }
+
+    #[inline]
+    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut received = None;
+        let result = self.try_io(Interest::READABLE, || {
+            let (length, _) = rustix::net::recv(&*self, &mut *buffer, RecvFlags::empty())?;
+            received = Some(length);
+            // Less than there was room for: that nothing more is there need not be found out by another call.
+            if (1..buffer.len()).contains(&length) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match received {
+            Some(length) => Ok(length),
+            None => Err(result.err().unwrap_or_else(|| io::ErrorKind::WouldBlock.into())),
         }
     }
 

@@ -25,7 +25,7 @@ use io::Io;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 
-use crate::client::{Client, poll_read};
+use crate::client::{Client, Turn, poll_read_woken};
 use crate::front::{self, Front};
 use crate::leg::{Leg, Origin};
 use crate::local::{Local, Workspace};
@@ -100,7 +100,8 @@ pub(crate) struct Wires<'a, I: Io, R> {
 /// Sends `work.out`, then the body, and waits for the head. Interim responses are put into `work.back` and sent from
 /// there; what of them is not sent yet stays there.
 pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds<'_>) -> Awaited {
-    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, moved: 0, progress: None };
+    let (turn, progress) = (Turn::Same, None);
+    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, moved: 0, progress, turn };
     let awaited = poll_fn(|context| wait.poll(context)).await;
     let sent = wait.back_sent;
     wait.wires.work.back.drain(..sent);
@@ -118,6 +119,7 @@ struct Wait<'a, I: Io, R> {
     moved: u64,
     /// When a byte last moved; `None` before the second look.
     progress: Option<Timestamp>,
+    turn: Turn,
 }
 
 impl<I: Io, R> Wait<'_, I, R> {
@@ -178,8 +180,11 @@ impl<I: Io, R> Wait<'_, I, R> {
         loop {
             let Wires { leg, work, .. } = &mut self.wires;
             let window = scratch.get_mut(front::ROOM..front::ROOM + front::MOST).unwrap_or_default();
-            match poll_read(&mut leg.stream, context, window) {
-                Poll::Pending => return Poll::Pending,
+            match poll_read_woken(&mut leg.stream, context, window, &mut self.turn) {
+                Poll::Pending => {
+                    self.turn = Turn::New;
+                    return Poll::Pending;
+                }
                 Poll::Ready(Ok([])) => return Poll::Ready(Awaited::Failed(FailureKind::Closed)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Awaited::Failed(FailureKind::Reset)),
                 Poll::Ready(Ok(bytes)) => {

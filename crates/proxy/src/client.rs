@@ -99,10 +99,12 @@ impl<I: Io> Client<I> {
                 return finish(work, verdict);
             }
         }
+        // Right behind an exchange there is hardly ever another request.
+        let mut turn = Turn::Same;
         let verdict = poll_fn(|context| {
             loop {
                 let mut scratch = local.scratch.borrow_mut();
-                match poll_read(&mut self.stream, context, &mut scratch) {
+                match poll_read_woken(&mut self.stream, context, &mut scratch, &mut turn) {
                     Poll::Ready(Ok([])) | Poll::Ready(Err(_)) => return Poll::Ready(None),
                     Poll::Ready(Ok(bytes)) => {
                         let is_first = work.is_none();
@@ -120,6 +122,7 @@ impl<I: Io> Client<I> {
                     }
                     Poll::Pending => {
                         drop(scratch);
+                        turn = Turn::New;
                         if work.is_none() && is_closing() {
                             return Poll::Ready(None);
                         }
@@ -301,6 +304,35 @@ pub(crate) fn poll_read<'b, S: Stream>(
 ) -> Poll<io::Result<&'b [u8]>> {
     let length = ready!(stream.poll_recv(context, scratch))?;
     Poll::Ready(Ok(scratch.get(..length).unwrap_or_default()))
+}
+
+/// The same for a task that may have been woken for this: then the bytes are there, and reading them is tried before the
+/// runtime is asked.
+#[inline]
+pub(crate) fn poll_read_woken<'b, S: Stream>(
+    stream: &mut S,
+    context: &mut Context<'_>,
+    scratch: &'b mut [u8],
+    turn: &mut Turn,
+) -> Poll<io::Result<&'b [u8]>> {
+    if std::mem::replace(turn, Turn::Same) == Turn::New {
+        match stream.try_recv(scratch) {
+            Ok(length) => return Poll::Ready(Ok(scratch.get(..length).unwrap_or_default())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The kernel tells it once.
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+    }
+    poll_read(stream, context, scratch)
+}
+
+/// Whether a task has been put off since it read last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It was, and has been woken.
+    New,
+    /// It goes on. What it reads counts against its turn, so that it leaves the others theirs.
+    Same,
 }
 
 /// Writes until all of `bytes` from `at` on is taken.

@@ -55,6 +55,14 @@ impl<S: Stream> Stream for Wire<S> {
     }
 
     #[inline]
+    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.try_recv(buffer),
+            Self::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    #[inline]
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.try_write(bytes),

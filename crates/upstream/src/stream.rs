@@ -61,6 +61,14 @@ impl<S: ::io::Stream> ::io::Stream for Stream<S> {
     }
 
     #[inline]
+    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.try_recv(buffer),
+            Self::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    #[inline]
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.try_write(bytes),
