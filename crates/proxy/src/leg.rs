@@ -9,7 +9,6 @@ use exchange::snapshot::{ClusterView, DestinationView, Endpoint};
 use exchange::step::TryLimit;
 use http1::proxy_header::OnBehalf;
 use io::Io;
-use model::id::Slot;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use model::upstream::{SendProxy, UpstreamHttp};
@@ -31,6 +30,8 @@ pub(crate) struct Leg<S> {
     pub(crate) has_answered: bool,
     /// A write failed. What the destination had to say may still be read.
     pub(crate) is_write_broken: bool,
+    /// All that was to be sent was taken, but a TLS session holds some of it.
+    pub(crate) is_unflushed: bool,
 }
 
 /// Where a connection comes from.
@@ -61,6 +62,7 @@ impl<S: ::io::Stream> Leg<S> {
         let before = *at;
         let result = poll_send_small(&mut self.stream, context, bytes, at);
         self.has_sent |= *at > before;
+        self.is_unflushed = result.is_pending() && *at >= bytes.len();
         match result {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(()),
@@ -140,7 +142,7 @@ pub(crate) fn pooled<I: Io, R>(
     now: Timestamp,
 ) -> Option<Leg<I::Stream>> {
     let stream = local.pool.borrow_mut().take(&key_of(cluster, destination), now, ::io::Stream::is_known_quiet)?;
-    Some(leg(local, stream, Origin::Reused, destination.slot))
+    Some(leg(stream, Origin::Reused, local.board.start(destination.slot)))
 }
 
 /// A new connection. The client is watched meanwhile. What it takes to connect is boxed: a pooled connection is the rule.
@@ -183,14 +185,7 @@ pub(crate) async fn connect_unless<I: Io, R: Resolve>(
         stop(context).map(Err)
     })
     .await
-    .map(|stream| Leg {
-        stream,
-        origin: Origin::Fresh,
-        in_flight,
-        has_sent: false,
-        has_answered: false,
-        is_write_broken: false,
-    })
+    .map(|stream| fresh(stream, in_flight))
 }
 
 /// Puts a connection whose exchange is over, whole and clean, into the pool; one that names its client is closed.
@@ -211,16 +206,10 @@ pub(crate) fn keep<I: Io, R>(
 
 /// A connection that was made elsewhere, already counted.
 pub(crate) fn fresh<S>(stream: Stream<S>, in_flight: InFlight) -> Leg<S> {
-    Leg { stream, origin: Origin::Fresh, in_flight, has_sent: false, has_answered: false, is_write_broken: false }
+    leg(stream, Origin::Fresh, in_flight)
 }
 
-fn leg<I: Io, R>(local: &Local<I, R>, stream: Stream<I::Stream>, origin: Origin, slot: Slot) -> Leg<I::Stream> {
-    Leg {
-        stream,
-        origin,
-        in_flight: local.board.start(slot),
-        has_sent: false,
-        has_answered: false,
-        is_write_broken: false,
-    }
+fn leg<S>(stream: Stream<S>, origin: Origin, in_flight: InFlight) -> Leg<S> {
+    let (has_sent, has_answered, is_write_broken, is_unflushed) = (false, false, false, false);
+    Leg { stream, origin, in_flight, has_sent, has_answered, is_write_broken, is_unflushed }
 }

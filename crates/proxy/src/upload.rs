@@ -136,7 +136,23 @@ impl Upload {
     }
 
     /// Moves as much as can be moved now.
+    #[inline]
     pub(crate) fn poll_move<I: Io>(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut Client<I>,
+        leg: &mut Leg<I::Stream>,
+        window: &mut Vec<u8>,
+        scratch: &mut [u8],
+    ) -> Moved {
+        // Most requests left whole with their heads.
+        if self.is_sent(window) && !leg.is_unflushed {
+            return Moved::Over;
+        }
+        self.poll_move_rest(context, client, leg, window, scratch)
+    }
+
+    fn poll_move_rest<I: Io>(
         &mut self,
         context: &mut Context<'_>,
         client: &mut Client<I>,
