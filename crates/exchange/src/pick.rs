@@ -113,16 +113,17 @@ pub(crate) fn next(
         let excluded = refused.as_ref().unwrap_or(tried);
         let Some(index) = cluster.picker.pick(&cluster.available, excluded, key, &busy, turns, random) else { break };
         let is_spared = trial == Trial::LastResort && is_gated(cluster, index);
+        let admitted = if is_spared { Err(Refused::Gate) } else { admit(cluster, index, shared) };
+        let why = match admitted {
+            Ok(admission) => return Picked::One(index, admission),
+            Err(why) => why,
+        };
         let refused = refused.get_or_insert_with(|| tried.clone());
         refused.insert(index);
-        if is_spared {
-            spared.get_or_insert_with(IndexSet::default).insert(index);
-            continue;
-        }
-        match admit(cluster, index, shared) {
-            Ok(admission) => return Picked::One(index, admission),
-            Err(Refused::Gate) => {}
-            Err(Refused::Place) => {
+        match why {
+            Refused::Gate if is_spared => spared.get_or_insert_with(IndexSet::default).insert(index),
+            Refused::Gate => {}
+            Refused::Place => {
                 is_busy = true;
                 // Where one is full many may be, and a round looks at all that are left: they are passed by together.
                 let all = cluster.available.iter().map(|&index| DestinationIndex(index));

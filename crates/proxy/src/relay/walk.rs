@@ -216,15 +216,14 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     }
 
     fn settle(&mut self, next: &Step) {
-        let report = self.exchange.report();
-        let snapshot = self.snapshot.clone();
-        let cluster = report.and_then(|report| snapshot.clusters.get(report.cluster.index()));
-        let destination = cluster.zip(report).and_then(|(c, report)| c.destinations.get(report.destination.index()));
+        let Some(report) = self.exchange.report() else {
+            return self.sharing.settle(None, None, Needs::Nothing, next);
+        };
+        let cluster = self.snapshot.clusters.get(report.cluster.index());
+        let destination = cluster.and_then(|cluster| cluster.destinations.get(report.destination.index()));
         let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(report, destination.map(|destination| destination.slot), needs, next);
-        if let Some(report) = report {
-            self.record.attempt(self.local, &snapshot, &report, self.now, self.origin);
-        }
+        self.sharing.settle(Some(report), destination.map(|destination| destination.slot), needs, next);
+        self.record.attempt(self.local, &self.snapshot, &report, self.now, self.origin);
     }
 
     /// Tells of the exchange's end.
