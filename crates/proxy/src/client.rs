@@ -167,6 +167,13 @@ impl<I: Io> Client<I> {
         result
     }
 
+    /// Sends of a small message what is taken at once. A failure shows with the next write.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> usize {
+        let taken = if (1..=SMALL).contains(&bytes.len()) { self.stream.try_write(bytes).unwrap_or(0) } else { 0 };
+        self.sent += taken as u64;
+        taken
+    }
+
     /// Sends all of `bytes` by `due`, or says that it was not to be done.
     pub(crate) async fn send(&mut self, bytes: &[u8], due: Timestamp) -> Result<(), ()> {
         let mut at = 0;

@@ -79,13 +79,20 @@ pub(crate) struct Ahead<'s> {
 /// Sends `work.back` (head and first bytes of the body) and then the rest of the body. Also tells when that was over.
 /// With `ahead` it is over when the destination's part is: what the client has not taken then lies in `work.back`.
 pub(crate) async fn deliver<I: Io, R>(
-    wires: Wires<'_, I, R>,
+    mut wires: Wires<'_, I, R>,
     body: &mut Body,
     coding: Coding,
     rest: Rest,
     limits: Limits,
     ahead: Option<&mut Ahead<'_>>,
 ) -> (Delivered, Timestamp) {
+    let surplus = begin(&mut wires, body, coding);
+    let back_sent = if wires.work.front.is_empty() { wires.client.try_send(&wires.work.back) } else { 0 };
+    if body.is_done() && wires.work.front.is_empty() && back_sent == wires.work.back.len() {
+        wires.work.back.clear();
+        // What the time was still is.
+        return (surplus.of_whole(), limits.started);
+    }
     let mut delivery = Delivery {
         wires,
         body,
@@ -93,21 +100,56 @@ pub(crate) async fn deliver<I: Io, R>(
         rest,
         limits,
         ahead,
-        back_sent: 0,
-        has_surplus: false,
+        back_sent,
+        has_surplus: surplus == Surplus::Some,
         received: 0,
         moved: None,
         pipe: None,
         is_unpiped: false,
         progress: limits.started,
     };
-    delivery.begin();
     let delivered = poll_fn(|context| delivery.poll(context)).await;
     let Delivery { wires, moved, back_sent, .. } = delivery;
     wires.work.back.drain(..back_sent);
     // Most responses are over at once: what was the time still is.
     let now = if moved.is_none() { limits.started } else { wires.local.io.now() };
     (delivered, now)
+}
+
+/// What came behind the head, with it, comes first: its part of the body goes behind the head in `work.back`, or stays in
+/// front.
+fn begin<I: Io, R>(wires: &mut Wires<'_, I, R>, body: &mut Body, coding: Coding) -> Surplus {
+    let work = &mut *wires.work;
+    if coding == Coding::Decoded {
+        work.take_front(&wires.local.scratch.borrow());
+    }
+    let (taken, length) = if work.front.is_empty() {
+        let bytes = work.reply.get(work.response.len()..).unwrap_or_default();
+        // A fault is told again by the next read.
+        (take(body, coding, bytes, &mut work.back).unwrap_or(0), bytes.len())
+    } else {
+        let advance = body.advance(work.front.of(&wires.local.scratch.borrow()));
+        let (taken, length) = (advance.map_or(0, |advance| advance.taken), work.front.len());
+        work.front = work.front.up_to(taken);
+        (taken, length)
+    };
+    if taken < length { Surplus::Some } else { Surplus::None }
+}
+
+/// Whether the destination sent bytes behind the end of the body, or a fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surplus {
+    None,
+    Some,
+}
+
+impl Surplus {
+    fn of_whole(self) -> Delivered {
+        match self {
+            Self::None => Delivered::Whole,
+            Self::Some => Delivered::WithSurplus,
+        }
+    }
 }
 
 /// Takes out of `bytes` what belongs to the body and appends it to `back`; the number of bytes taken.
@@ -156,26 +198,6 @@ struct Delivery<'a, 'b, 's, I: Io, R> {
 }
 
 impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
-    /// What came behind the head, with it, comes first.
-    fn begin(&mut self) {
-        let work = &mut *self.wires.work;
-        if self.coding == Coding::Decoded {
-            work.take_front(&self.wires.local.scratch.borrow());
-        }
-        let (taken, length) = if work.front.is_empty() {
-            let bytes = work.reply.get(work.response.len()..).unwrap_or_default();
-            // A fault is told again by the next read.
-            (take(self.body, self.coding, bytes, &mut work.back).unwrap_or(0), bytes.len())
-        } else {
-            let advance = self.body.advance(work.front.of(&self.wires.local.scratch.borrow()));
-            let (taken, length) = (advance.map_or(0, |advance| advance.taken), work.front.len());
-            work.front = work.front.up_to(taken);
-            (taken, length)
-        };
-        // Bytes behind the end, or a fault.
-        self.has_surplus = taken < length;
-    }
-
     /// Sends the head and what came of the body with it in one piece; keeps what the client does not take.
     fn send_front(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) {
         let Wires { client, work, .. } = &mut self.wires;
