@@ -10,11 +10,8 @@
 //! dropped at any time (a worker that ends).
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
-use exchange::Replay;
-use exchange::step::TryLimit;
 use http1::connection::Version;
 use http1::forward;
 use http1::limits::HeadLimits;
@@ -26,6 +23,7 @@ use model::outcome::FailureKind;
 use model::time::Timestamp;
 
 use crate::client::{Client, Turn, poll_read_woken};
+use crate::drive::{Bounds, Late, Since};
 use crate::front::{self, Front};
 use crate::leg::{Leg, Origin};
 use crate::local::{Local, Workspace};
@@ -57,37 +55,6 @@ pub(crate) enum ClientFault {
     Stalled,
 }
 
-/// The times and facts that bound the wait.
-#[derive(Clone, Copy)]
-pub(crate) struct Bounds<'a> {
-    /// When the attempt began: what `per_try` counts from.
-    pub(crate) started: Timestamp,
-    /// When its connection was there.
-    pub(crate) connected: Timestamp,
-    pub(crate) idle: Duration,
-    pub(crate) per_try: Option<TryLimit>,
-    /// Asked before a learnt limit ends the attempt.
-    pub(crate) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
-    pub(crate) deadline: Option<Timestamp>,
-    pub(crate) kind: RequestKind,
-    pub(crate) client_version: Version,
-}
-
-impl Bounds<'_> {
-    /// Takes the head alone out of what was read first, when that begins with all of the answer's head; the body's bytes
-    /// stay where they are.
-    fn leave_body(&self, work: &mut Workspace, bytes: &[u8]) -> bool {
-        let parsed = work.response.parse(bytes, &HeadLimits::RESPONSE, self.kind);
-        if parsed != Ok(Parsed::Complete) || work.response.is_interim() {
-            return false;
-        }
-        let head = work.response.len();
-        work.reply.extend_from_slice(bytes.get(..head).unwrap_or_default());
-        work.front = Front::new(front::ROOM + head..front::ROOM + bytes.len());
-        true
-    }
-}
-
 /// Everything that one exchange moves bytes between.
 pub(crate) struct Wires<'a, I: Io, R> {
     pub(crate) local: &'a Local<I, R>,
@@ -99,9 +66,14 @@ pub(crate) struct Wires<'a, I: Io, R> {
 
 /// Sends `work.out`, then the body, and waits for the head. Interim responses are put into `work.back` and sent from
 /// there; what of them is not sent yet stays there.
-pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds<'_>) -> Awaited {
+pub(crate) async fn await_head<I: Io, R>(
+    wires: Wires<'_, I, R>,
+    bounds: Bounds<'_>,
+    (kind, version): (RequestKind, Version),
+) -> Awaited {
     let (turn, progress) = (Turn::Same, None);
-    let mut wait = Wait { wires, bounds, out_sent: 0, back_sent: 0, interim: 0, moved: 0, progress, turn };
+    let (out_sent, back_sent, interim, moved) = (0, 0, 0, 0);
+    let mut wait = Wait { wires, bounds, kind, version, out_sent, back_sent, interim, moved, progress, turn };
     let awaited = poll_fn(|context| wait.poll(context)).await;
     let sent = wait.back_sent;
     wait.wires.work.back.drain(..sent);
@@ -111,6 +83,9 @@ pub(crate) async fn await_head<I: Io, R>(wires: Wires<'_, I, R>, bounds: Bounds<
 struct Wait<'a, I: Io, R> {
     wires: Wires<'a, I, R>,
     bounds: Bounds<'a>,
+    kind: RequestKind,
+    /// The client's.
+    version: Version,
     out_sent: usize,
     back_sent: usize,
     /// Interim responses so far.
@@ -189,7 +164,8 @@ impl<I: Io, R> Wait<'_, I, R> {
                 Poll::Ready(Err(_)) => return Poll::Ready(Awaited::Failed(FailureKind::Reset)),
                 Poll::Ready(Ok(bytes)) => {
                     leg.has_answered = true;
-                    if work.reply.is_empty() && bytes.len() >= front::LEAST && self.bounds.leave_body(work, bytes) {
+                    if work.reply.is_empty() && bytes.len() >= front::LEAST && Self::leave_body(work, bytes, self.kind)
+                    {
                         return Poll::Ready(Awaited::Head);
                     }
                     work.reply.extend_from_slice(bytes);
@@ -205,7 +181,7 @@ impl<I: Io, R> Wait<'_, I, R> {
     fn read_heads(&mut self) -> Option<Awaited> {
         loop {
             let Workspace { response, reply, .. } = &mut *self.wires.work;
-            match response.parse(reply, &HeadLimits::RESPONSE, self.bounds.kind) {
+            match response.parse(reply, &HeadLimits::RESPONSE, self.kind) {
                 Ok(Parsed::Partial) => return None,
                 Err(error) if error.is_size() => return Some(Awaited::Failed(FailureKind::HeadTooLarge)),
                 Err(_) => return Some(Awaited::Failed(FailureKind::Protocol)),
@@ -237,7 +213,7 @@ impl<I: Io, R> Wait<'_, I, R> {
         let is_wanted = if response.status() == 100 {
             upload.expectation() == Wish::Pending
         } else {
-            self.bounds.client_version == Version::Http11
+            self.version == Version::Http11
         };
         if response.status() == 100 {
             upload.fulfil();
@@ -264,47 +240,20 @@ impl<I: Io, R> Wait<'_, I, R> {
         }
     }
 
-    /// Whether the attempt's own time ends it. A learnt one may not where nobody else would get the request.
-    fn is_cut_short(&self) -> bool {
-        match self.bounds.per_try {
-            Some(TryLimit::Learnt(_)) => {
-                (self.bounds.may_be_cut)(self.wires.local.io.now(), self.wires.upload.replayable())
-            }
-            Some(TryLimit::Given(_)) | None => true,
-        }
-    }
-
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
-            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |limit| self.bounds.started + limit.span());
-            let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
-            let patience = match self.wires.upload.expectation() {
-                Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
-                Wish::None => Timestamp::MAX,
-            };
-            let due = idle.min(per_try).min(deadline).min(patience);
-            if self.wires.client.timer.poll(context, due).is_pending() {
-                return Poll::Pending;
+            let Wires { local, client, upload, .. } = &mut self.wires;
+            let (expectation, replay) = (upload.expectation(), upload.replayable());
+            let is_client_asked = moved == Moved::ByClient;
+            let since = Since { progress: self.progress, is_client_asked, expectation, replay };
+            match ready!(self.bounds.poll(context, local, &mut client.timer, since)) {
+                Late::Deadline => return Poll::Ready(Awaited::Deadline),
+                Late::Client => return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled)),
+                Late::Try => return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout)),
+                Late::Destination => return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout)),
+                Late::Continue => {}
             }
-            if due == deadline {
-                return Poll::Ready(Awaited::Deadline);
-            }
-            if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
-                return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled));
-            }
-            if due == per_try && self.is_cut_short() {
-                return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout));
-            }
-            if due == idle {
-                return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
-            }
-            if due == per_try {
-                self.bounds.per_try = None;
-                continue;
-            }
-            // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
-            self.wires.upload.fulfil();
+            upload.fulfil();
             forward::write_status_line(&mut self.wires.work.back, 100, b"");
             self.wires.work.back.extend_from_slice(b"\r\n");
             if self.poll_back(context).is_err() {
@@ -312,9 +261,20 @@ impl<I: Io, R> Wait<'_, I, R> {
             }
         }
     }
+
+    /// Takes the head alone out of what was read first, when that begins with all of the answer's head; the body's bytes
+    /// stay where they are.
+    fn leave_body(work: &mut Workspace, bytes: &[u8], kind: RequestKind) -> bool {
+        let parsed = work.response.parse(bytes, &HeadLimits::RESPONSE, kind);
+        if parsed != Ok(Parsed::Complete) || work.response.is_interim() {
+            return false;
+        }
+        let head = work.response.len();
+        work.reply.extend_from_slice(bytes.get(..head).unwrap_or_default());
+        work.front = Front::new(front::ROOM + head..front::ROOM + bytes.len());
+        true
+    }
 }
 
 /// A destination that sends more of them than this before its answer means no good.
 pub(crate) const MAX_INTERIM: usize = 16;
-/// A client that waits for a 100 gets one from us when the destination has sent neither it nor an answer for so long.
-pub(crate) const PATIENCE_FOR_100: Duration = Duration::from_secs(1);

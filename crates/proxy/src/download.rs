@@ -23,25 +23,11 @@ use model::time::Timestamp;
 use crate::await_head::Wires;
 use crate::buffering::Share;
 use crate::client::poll_read;
+use crate::drive::Delivered;
 use crate::pipes::Lent;
 use crate::upload::Moved;
 
 use self::through::Through;
-
-/// How a response came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivered {
-    /// Whole, and the destination sent nothing beyond it.
-    Whole,
-    /// Whole, but bytes came behind it: that connection is not to be trusted.
-    WithSurplus,
-    /// It broke off, or stood still.
-    Broken(FailureKind),
-    /// The client went away, or took nothing for too long.
-    ClientGone,
-    /// The total deadline is over.
-    Deadline,
-}
 
 /// Whether the client gets the body's framing as it came or the content alone (HTTP/1.0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +55,22 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<Timestamp>,
 }
 
+/// What a delivery came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Over {
+    pub(crate) delivered: Delivered,
+    pub(crate) surplus: Surplus,
+    /// When it was over.
+    pub(crate) now: Timestamp,
+}
+
+/// Whether bytes came behind the end of the body: a connection that is not to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surplus {
+    None,
+    Some,
+}
+
 /// What may be taken ahead of the client.
 pub(crate) struct Ahead<'s> {
     /// Bytes.
@@ -85,13 +87,13 @@ pub(crate) async fn deliver<I: Io, R>(
     rest: Rest,
     limits: Limits,
     ahead: Option<&mut Ahead<'_>>,
-) -> (Delivered, Timestamp) {
+) -> Over {
     let surplus = begin(&mut wires, body, coding);
     let back_sent = if wires.work.front.is_empty() { wires.client.try_send(&wires.work.back) } else { 0 };
     if body.is_done() && wires.work.front.is_empty() && back_sent == wires.work.back.len() {
         wires.work.back.clear();
         // What the time was still is.
-        return (surplus.of_whole(), limits.started);
+        return Over { delivered: Delivered::Whole, surplus, now: limits.started };
     }
     let mut delivery = Delivery {
         wires,
@@ -109,11 +111,11 @@ pub(crate) async fn deliver<I: Io, R>(
         progress: limits.started,
     };
     let delivered = poll_fn(|context| delivery.poll(context)).await;
-    let Delivery { wires, moved, back_sent, .. } = delivery;
+    let Delivery { wires, moved, back_sent, has_surplus, .. } = delivery;
     wires.work.back.drain(..back_sent);
     // Most responses are over at once: what was the time still is.
     let now = if moved.is_none() { limits.started } else { wires.local.io.now() };
-    (delivered, now)
+    Over { delivered, surplus: if has_surplus { Surplus::Some } else { Surplus::None }, now }
 }
 
 /// What came behind the head, with it, comes first: its part of the body goes behind the head in `work.back`, or stays in
@@ -134,22 +136,6 @@ fn begin<I: Io, R>(wires: &mut Wires<'_, I, R>, body: &mut Body, coding: Coding)
         (taken, length)
     };
     if taken < length { Surplus::Some } else { Surplus::None }
-}
-
-/// Whether the destination sent bytes behind the end of the body, or a fault.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Surplus {
-    None,
-    Some,
-}
-
-impl Surplus {
-    fn of_whole(self) -> Delivered {
-        match self {
-            Self::None => Delivered::Whole,
-            Self::Some => Delivered::WithSurplus,
-        }
-    }
 }
 
 /// Takes out of `bytes` what belongs to the body and appends it to `back`; the number of bytes taken.
@@ -245,8 +231,7 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
                 Through::Over(delivered) => return Poll::Ready(delivered),
             }
             if self.body.is_done() {
-                let whole = if self.has_surplus { Delivered::WithSurplus } else { Delivered::Whole };
-                return Poll::Ready(whole);
+                return Poll::Ready(Delivered::Whole);
             }
             if self.has_surplus {
                 return Poll::Ready(Delivered::Broken(FailureKind::BodyCut));

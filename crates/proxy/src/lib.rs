@@ -47,6 +47,8 @@ mod seats;
 mod timer;
 mod waiting;
 
+mod drive;
+
 mod turn;
 
 mod relay;

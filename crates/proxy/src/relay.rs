@@ -20,7 +20,6 @@
 //! An HTTP/1.1 client of an HTTP/1.1 destination does not come this way: [`crate::turn`] passes its bytes on as they
 //! are.
 
-mod wait;
 mod walk;
 
 mod gather;

@@ -14,18 +14,16 @@ mod forward;
 mod gather;
 mod serve_rest;
 mod switch;
-mod wait;
 
 use std::net::IpAddr;
+use std::task::Poll;
 
-use board::Current;
-use exchange::snapshot::{ClusterView, DestinationView, Needs};
-use exchange::{Attempt, Exchange, Input, Snapshot, Step};
+use exchange::{Input, Step};
 use http1::connection::{Persistence, Version};
-use http1::framing::RequestFraming;
 use http1::response::RequestKind;
 use io::Io;
-use model::request::{Method, RequestFacts};
+use model::id::Slot;
+use model::request::Method;
 use model::time::Timestamp;
 use upstream::Resolve;
 
@@ -33,13 +31,13 @@ use crate::await_head::ClientFault;
 use crate::buffering::Share;
 use crate::client::Client;
 use crate::client_address;
-use crate::leg::{Leg, Origin};
+use crate::drive::{Asker, Walked};
+use crate::leg::Leg;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
-use crate::record::Record;
 use crate::relay::Begun;
-use crate::sharing::Sharing;
 use crate::upload::Upload;
+use crate::waiting;
 
 /// What becomes of the client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,26 +60,15 @@ pub(crate) struct Turn<'a, I: Io, R> {
     client: &'a mut Client<I>,
     work: &'a mut Workspace,
     view: &'a View,
-    /// The clock, as it was read last.
-    now: Timestamp,
-    snapshot: Current<Snapshot>,
-    exchange: Exchange,
-    sharing: Sharing<'a>,
+    walked: Walked<'a>,
     facts: Facts,
     upload: Upload,
     leg: Option<Leg<I::Stream>>,
-    /// The attempt that runs, or ran last.
-    attempt: Option<Attempt>,
-    /// Where the connection of the attempt that runs (or ran last) came from.
-    origin: Origin,
     /// Head and body of a response that is sent when nothing better comes.
     held: Option<Vec<u8>>,
     fault: Option<ClientFault>,
     /// Memory that bodies which are taken ahead have.
     share: Option<Share<'a>>,
-    /// The request's id, where requests have one.
-    id: Option<Box<str>>,
-    record: Record,
 }
 
 /// What of the request decides on the answer's form.
@@ -101,8 +88,6 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     view: &View,
 ) -> After {
     let now = local.io.now();
-    let snapshot = local.board.snapshot();
-    let sharing = Sharing::new(&local.board, &local.limits, now);
     let request = work.request.view(&work.head);
     let facts = Facts {
         client: client_address::client(&view.config, client.address, &request),
@@ -113,59 +98,16 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     if view.is_self_check(&request) {
         return Box::pin(answer::self_check(local, client, work, view, facts, now)).await;
     }
-    let (exchange, step) = Exchange::begin(
-        now,
-        &RequestFacts {
-            method: request.method(),
-            method_name: request.method_name(),
-            scheme: client.scheme(),
-            host: request.host(),
-            port: request.port().unwrap_or_else(|| client.scheme().default_port()),
-            path: request.path(),
-            query: request.query(),
-            fields: &request,
-            client: facts.client,
-            body: request.body(),
-            is_upgrade: request.offers_upgrade(),
-            attempt: request.attempt(),
-        },
-        &snapshot,
-        &mut local.picks.borrow_mut(),
-        &sharing,
-    );
-    let placement = exchange.placement();
-    if cross::is_wanted(&snapshot, placement, &step, &request) {
-        let begun = Begun { now, snapshot, sharing, exchange, step, address: facts.client, kind: facts.kind };
+    let (peer, scheme, sent) = (client.address, client.scheme(), client.sent);
+    let (walked, step) = Walked::begin(local, now, &request, Asker { view, peer, client: facts.client, scheme, sent });
+    if cross::is_wanted(&walked, &step, &request) {
+        let begun = Begun { walked, step, address: facts.client, kind: facts.kind };
         return cross::serve(local, client, work, view, begun).await;
     }
-    let route = placement.route.and_then(|index| snapshot.routes.get(index.index()));
-    let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
-    let most = route.and_then(|route| route.max_request_body).unwrap_or(view.config.limits.body);
-    let is_too_large = matches!((request.framing(), most), (RequestFraming::Length(n), Some(most)) if n > most);
-    let upload = Upload::new(&request, most, cluster.map_or(0, |cluster| cluster.retry.replay));
-    let trust = client_address::trust(&view.config, client.address);
-    let id = local.ids.of(&snapshot.config.answers.request_id, trust, &request);
-    let record = Record::begin(now, client.sent);
-    let mut turn = Turn {
-        local,
-        client,
-        work,
-        view,
-        now,
-        snapshot,
-        exchange,
-        sharing,
-        facts,
-        upload,
-        leg: None,
-        attempt: None,
-        origin: Origin::Fresh,
-        held: None,
-        share: None,
-        fault: is_too_large.then_some(ClientFault::TooLarge),
-        id,
-        record,
-    };
+    let bounds = walked.body_bounds(&request, view);
+    let upload = Upload::new(&request, bounds);
+    let fault = bounds.is_exceeded.then_some(ClientFault::TooLarge);
+    let mut turn = Turn { local, client, work, view, walked, facts, upload, leg: None, held: None, share: None, fault };
     turn.walk(step).await
 }
 
@@ -188,7 +130,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 }
                 Step::HoldThenConnect(attempt) => {
                     Box::pin(self.hold()).await;
-                    self.sharing.read();
+                    self.walked.sharing.read();
                     let input = self.attempt(attempt).await;
                     self.handle(input)
                 }
@@ -202,34 +144,18 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     /// Reads the clock and tells the machine.
     fn handle(&mut self, input: Input) -> Step {
-        self.now = self.local.io.now();
-        self.tell(input)
+        self.walked.handle(self.local, input)
     }
 
-    /// Tells the machine, and puts what it reports where it belongs.
-    fn tell(&mut self, input: Input) -> Step {
-        self.sharing.advance(self.now);
-        let mut picks = self.local.picks.borrow_mut();
-        let step = self.exchange.handle(self.now, input, &self.snapshot, &mut picks, &self.sharing);
-        drop(picks);
-        self.settle(&step);
-        step
+    /// Waits until somebody can take the request.
+    async fn wait(&mut self, until: Timestamp, wants: Option<Slot>) -> Step {
+        let (local, client) = (self.local, &mut *self.client);
+        waiting::wait(&mut self.walked, local, until, wants, |context, waiting, ends| {
+            if client.poll_gone(context, &mut local.scratch.borrow_mut()).is_ready() {
+                return Poll::Ready(Input::ClientGone);
+            }
+            waiting.poll(context, &mut client.timer, ends)
+        })
+        .await
     }
-
-    fn settle(&mut self, next: &Step) {
-        let Some(report) = self.exchange.report() else {
-            return self.sharing.settle(None, None, Needs::Nothing, next);
-        };
-        let cluster = self.snapshot.clusters.get(report.cluster.index());
-        let destination = cluster.and_then(|cluster| cluster.destinations.get(report.destination.index()));
-        let needs = cluster.map_or(Needs::Nothing, |cluster| cluster.needs);
-        self.sharing.settle(Some(report), destination.map(|destination| destination.slot), needs, next);
-        self.record.attempt(self.local, &self.snapshot, &report, self.now, self.origin);
-    }
-}
-
-/// Where an attempt goes. `None`: not in this snapshot, which the machine does not do.
-fn place<'s>(snapshot: &'s Snapshot, attempt: &Attempt) -> Option<(&'s ClusterView, &'s DestinationView)> {
-    let cluster = snapshot.clusters.get(attempt.cluster.index())?;
-    Some((cluster, cluster.destinations.get(attempt.destination.index())?))
 }

@@ -16,6 +16,7 @@ use http1::request::Request;
 use io::Io;
 
 use crate::client::{Client, poll_read};
+use crate::drive::BodyBounds;
 use crate::leg::Leg;
 
 /// State of one request's body.
@@ -63,15 +64,15 @@ pub(crate) enum Moved {
 }
 
 impl Upload {
-    /// For a request whose head was parsed. `most`: longest body; `replay`: bytes that are kept.
-    pub(crate) fn new(request: &Request<'_>, most: Option<u64>, replay: u64) -> Self {
+    /// For a request whose head was parsed.
+    pub(crate) fn new(request: &Request<'_>, bounds: BodyBounds) -> Self {
         Self {
             tracker: Body::of_request(request.framing()),
             sent: 0,
             has_dropped: false,
-            replay: usize::try_from(replay).unwrap_or(usize::MAX),
+            replay: usize::try_from(bounds.replay).unwrap_or(usize::MAX),
             content: 0,
-            most,
+            most: bounds.most,
             expectation: if request.expects_continue() { Wish::Pending } else { Wish::None },
             moved: 0,
             owes_content: false,

@@ -8,20 +8,47 @@
 //! The client is watched all the time: one that goes leaves the line.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use board::Current;
 use exchange::snapshot::ClusterView;
-use exchange::{Exchange, Input, Snapshot, Step};
+use exchange::{Exchange, Input, Step};
 use io::Io;
 use model::id::Slot;
 use model::time::Timestamp;
 use telemetry::metrics::Queued;
 
+use crate::drive::Walked;
 use crate::local::Local;
 use crate::queue::{Entered, InLine};
 use crate::timer::Timer;
+
+/// Waits until there is something else to do. The line is left then, whatever it is. `poll` watches the client, and asks
+/// [`Waiting::poll`].
+pub(crate) async fn wait<I: Io, R>(
+    walked: &mut Walked<'_>,
+    local: &Local<I, R>,
+    mut until: Timestamp,
+    wants: Option<Slot>,
+    mut poll: impl FnMut(&mut Context<'_>, &Waiting, Ends) -> Poll<Input>,
+) -> Step {
+    // The machine waits for a cluster that is there.
+    let Some(cluster) = walked.cluster() else { return walked.handle(local, Input::WaitOver) };
+    let waiting = Waiting::begin(local, cluster, wants);
+    loop {
+        let ends = waiting.ends(local.io.now(), until, &walked.exchange);
+        let input = poll_fn(|context| poll(context, &waiting, ends)).await;
+        walked.follow(local);
+        let step = walked.handle(local, input);
+        let Step::Wait { until: next, wants } = step else {
+            waiting.ended(&step);
+            return step;
+        };
+        waiting.again(wants);
+        until = next;
+    }
+}
 
 /// One exchange that waits.
 pub(crate) struct Waiting {
@@ -52,7 +79,7 @@ pub(crate) struct Ends {
 
 impl Waiting {
     /// Joins the line of the exchange's cluster, if it has room.
-    pub(crate) fn begin<I: Io, R>(local: &Local<I, R>, cluster: &ClusterView, wants: Option<Slot>) -> Self {
+    fn begin<I: Io, R>(local: &Local<I, R>, cluster: &ClusterView, wants: Option<Slot>) -> Self {
         let most = cluster.queue.map_or(0, |queue| queue.length);
         let standing = match local.limits.queues.enter(cluster.budget, most, wants) {
             Entered::InLine(in_line) => Standing::InLine(in_line),
@@ -64,7 +91,7 @@ impl Waiting {
 
     /// What bounds the next part of the wait. A gate opens without a new snapshot, so the first in line looks for
     /// destinations now and then.
-    pub(crate) fn ends(&self, now: Timestamp, until: Timestamp, exchange: &Exchange) -> Ends {
+    fn ends(&self, now: Timestamp, until: Timestamp, exchange: &Exchange) -> Ends {
         let is_first = self.in_line().is_some_and(InLine::is_first);
         let look = if is_first { now + LOOK } else { Timestamp::MAX };
         Ends { deadline: exchange.deadline().unwrap_or(Timestamp::MAX), until, look }
@@ -92,7 +119,7 @@ impl Waiting {
     }
 
     /// It goes on waiting, for this.
-    pub(crate) fn again(&self, wants: Option<Slot>) {
+    fn again(&self, wants: Option<Slot>) {
         if let Some(in_line) = self.in_line() {
             in_line.wants(wants);
         }
@@ -106,7 +133,7 @@ impl Waiting {
     }
 
     /// It waits no longer, and this comes of it.
-    pub(crate) fn ended(self, step: &Step) {
+    fn ended(self, step: &Step) {
         let result = match step {
             Step::Answer(answer) => answer.reason.details(),
             Step::Gather
@@ -119,16 +146,6 @@ impl Waiting {
         };
         self.queued.ended(result);
     }
-}
-
-/// The snapshot to go on with: the newest one that the exchange can follow.
-pub(crate) fn newest<I: Io, R>(
-    local: &Local<I, R>,
-    exchange: &mut Exchange,
-    snapshot: &Current<Snapshot>,
-) -> Current<Snapshot> {
-    let newer = local.board.snapshot();
-    if exchange.follow(snapshot, &newer) { newer } else { snapshot.clone() }
 }
 
 /// How often the first in line looks for a destination whose gate has opened.

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use ::io::{Io, Stream as _};
 use model::outcome::FailureKind;
 
-use super::{Coding, Delivered, Delivery};
+use super::{Coding, Delivery};
+use crate::drive::Delivered;
 use crate::pipes::LARGE;
 
 /// What moving bytes through the pipe came to.

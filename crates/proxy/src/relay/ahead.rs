@@ -17,11 +17,12 @@ use io::Io;
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::deliver::{Delivered, Limits};
+use super::deliver::Limits;
 use super::frame::{End, Frame};
 use super::side::ClientSide;
 use super::walk::Relay;
 use crate::buffering::{self, Share};
+use crate::drive::Delivered;
 
 /// Frames that wait for their client.
 pub(super) struct Ahead<'s> {
@@ -74,7 +75,7 @@ impl Ahead<'_> {
 impl<'a, I: Io, R: Resolve, C: ClientSide> Relay<'a, I, R, C> {
     /// What of the response may be taken ahead; `None`: nothing, as on nearly all routes.
     pub(super) fn ahead(&self) -> Option<Ahead<'a>> {
-        let route = self.exchange.placement().route.and_then(|index| self.snapshot.routes.get(index.index()))?;
+        let route = self.walked.route()?;
         let most = buffering::ahead(route.buffering, &self.work.response.view(&self.work.reply));
         let share = || self.local.store.share(&self.local.metrics);
         (most > 0).then(|| Ahead { most, share: share(), waiting: VecDeque::new(), held: 0 })
@@ -90,7 +91,7 @@ impl<'a, I: Io, R: Resolve, C: ClientSide> Relay<'a, I, R, C> {
         };
         let deadline = limits.deadline.unwrap_or(Timestamp::MAX);
         let (local, client, timer) = (self.local, &mut *self.client, &mut *self.timer);
-        let (mut hand, mut moved, mut progress) = (ahead.pop(), client.sent(), self.now);
+        let (mut hand, mut moved, mut progress) = (ahead.pop(), client.sent(), self.walked.now);
         let sent = poll_fn(|context| {
             loop {
                 let end = if ahead.is_empty() { last } else { End::Later };
@@ -113,7 +114,7 @@ impl<'a, I: Io, R: Resolve, C: ClientSide> Relay<'a, I, R, C> {
             timer.poll(context, due).map(|()| Err(late))
         })
         .await;
-        self.now = local.io.now();
+        self.walked.now = local.io.now();
         match (sent, delivered) {
             (Err(late), Delivered::Whole) => late,
             // The destination's fault is what is told of it.

@@ -9,13 +9,13 @@ use io::Io;
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::deliver::{Delivered, reason_of};
 use super::frame::Frame;
-use super::hold::{SEND, send_all};
+use super::hold::send_all;
 use super::side::ClientSide;
 use super::upload::Fault;
 use super::walk::{Peer, Relay};
 use crate::changes;
+use crate::drive::{Delivered, SEND};
 use crate::listener::View;
 use crate::local::Local;
 use crate::record::{Outcome, Record, Told};
@@ -46,16 +46,16 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     }
 
     async fn send(&mut self, reply: Reply<'_>) {
-        let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
+        let reply = changes::of_reply(reply, &self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
         let speaks = Speaks::of(&self.work.request.view(&self.work.head));
-        let text = text(self.local, &reply, (self.kind, speaks), self.now);
+        let text = text(self.local, &reply, (self.kind, speaks), self.walked.now);
         let (head, frames) = split(&text);
-        let delivered = send_all(self.client, &mut *self.timer, head, frames, self.now + SEND).await;
-        self.now = self.local.io.now();
+        let delivered = send_all(self.client, &mut *self.timer, head, frames, self.walked.now + SEND).await;
+        self.walked.now = self.local.io.now();
         match delivered {
             Delivered::Whole => self.end(reply.status, reply.details),
             Delivered::ClientGone | Delivered::Broken(_) | Delivered::Deadline => {
-                self.end(reply.status, reason_of(delivered));
+                self.end(reply.status, delivered.reason());
             }
         }
     }
@@ -106,7 +106,7 @@ async fn alone<I: Io, R, C: ClientSide>(
     let (head, frames) = split(&text);
     let mut timer = Timer::new(local.io.clone());
     let delivered = send_all(client, &mut timer, head, frames, now + SEND).await;
-    let reason = if delivered == Delivered::Whole { reply.details } else { reason_of(delivered) };
+    let reason = if delivered == Delivered::Whole { reply.details } else { delivered.reason() };
     let outcome = Outcome { status: reply.status, reason, bytes_in: 0 };
     let listener = view.config.id.as_str();
     let told = Told {

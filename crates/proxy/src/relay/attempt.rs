@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
-use exchange::step::TryLimit;
 use exchange::{Attempt, Connection, Input};
 use http1::forward::{Expectation, RequestRewrite};
 use http2::error::Malformed;
@@ -17,30 +16,31 @@ use model::upstream::UpstreamHttp;
 use upstream::h2::{Care, Opened, Wanted};
 use upstream::{Key, Resolve};
 
-use super::await_head::{Awaited, Bounds, Wires, await_head};
+use super::await_head::{Awaited, Wires, await_head};
 use super::http1::Http1;
 use super::http2::Http2;
 use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
-use super::walk::{Relay, place};
+use super::walk::Relay;
 use crate::buffering;
 use crate::changes;
 use crate::client_address;
+use crate::drive::{Bounds, place, unsent};
 use crate::leg::{self, NoLeg, Origin};
 use crate::upload::Wish;
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Runs one attempt up to its head or its failure.
     pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
-        let snapshot = self.snapshot.clone();
-        self.origin = Origin::Fresh;
-        self.attempt = Some(attempt);
+        let snapshot = self.walked.snapshot.clone();
+        self.walked.origin = Origin::Fresh;
+        self.walked.attempt = Some(attempt);
         let Some((cluster, destination)) = place(&snapshot, &attempt) else {
             return self.failed(unsent(FailureKind::Cancelled));
         };
         let mut connection = attempt.connection;
-        let started = self.now;
+        let started = self.walked.now;
         loop {
             let mut side = match self.connection(connection, cluster, destination).await {
                 Ok(side) => side,
@@ -48,8 +48,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Err(NoLeg::ClientGone) => return Input::ClientGone,
                 Err(NoLeg::Deadline) => return Input::DeadlineReached,
             };
-            if self.origin == Origin::Fresh {
-                self.now = self.local.io.now();
+            if self.walked.origin == Origin::Fresh {
+                self.walked.now = self.local.io.now();
             }
             if let Err(error) = self.prepare(&mut side, destination, cluster) {
                 return self.client_fault(Fault::Head(error));
@@ -76,7 +76,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
         destination: &DestinationView,
     ) -> Result<Outgoing<I::Stream>, NoLeg> {
-        self.origin = Origin::Fresh;
+        self.walked.origin = Origin::Fresh;
         let is_plain = destination.address.scheme == Scheme::Http;
         let offers_upgrade = self.work.request.view(&self.work.head).offers_upgrade();
         match cluster.http {
@@ -96,8 +96,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 if let Some(side) = self.pooled(connection, cluster, destination) {
                     return Ok(side);
                 }
-                let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
-                let due = self.now + leg::connect_within(cluster, self.limit());
+                let deadline = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX);
+                let due = self.walked.now + leg::connect_within(cluster, self.walked.limit());
                 let (client, timer) = (&mut *self.client, &mut *self.timer);
                 let on_behalf = leg::announced(cluster, || self.peer.on_behalf);
                 let leg = leg::connect_unless(self.local, cluster, destination, on_behalf, due, |context| {
@@ -120,8 +120,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         if connection != Connection::Any {
             return None;
         }
-        let leg = leg::pooled(self.local, cluster, destination, self.now)?;
-        self.origin = Origin::Reused;
+        let leg = leg::pooled(self.local, cluster, destination, self.walked.now)?;
+        self.walked.origin = Origin::Reused;
         Some(Outgoing::Http1(Http1::new(leg)))
     }
 
@@ -142,9 +142,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let timeouts = &cluster.timeouts;
         let care = Care { idle: timeouts.pool_idle, ping: timeouts.http2_ping };
         let in_flight = local.board.start(destination.slot);
-        let due = self.now + leg::connect_within(cluster, self.limit());
+        let due = self.walked.now + leg::connect_within(cluster, self.walked.limit());
         let mut opening = pin!(local.streams.open(&local.connector, &key, wanted, care, due));
-        let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+        let deadline = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (client, timer) = (&mut *self.client, &mut *self.timer);
         let opened = poll_fn(|context| {
             if let Poll::Ready(result) = opening.as_mut().poll(context) {
@@ -160,7 +160,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             Opened::Http1(stream) => Outgoing::Http1(Http1::new(leg::fresh(stream, in_flight))),
             Opened::Http2(place) => {
                 let side = Http2::new(place, in_flight, destination.address.scheme);
-                self.origin = if side.is_reused() { Origin::Reused } else { Origin::Fresh };
+                self.walked.origin = if side.is_reused() { Origin::Reused } else { Origin::Fresh };
                 Outgoing::Http2(side)
             }
         })
@@ -174,10 +174,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
     ) -> Result<(), Malformed> {
         let request = self.work.request.view(&self.work.head);
-        let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
-        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || {
-            changes::ends(self.peer.on_behalf, self.local.ids.bits())
-        });
+        let host = changes::host(&self.walked.exchange, &self.walked.snapshot, cluster, destination, &request);
+        let changes =
+            changes::of_request(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref(), || {
+                changes::ends(self.peer.on_behalf, self.local.ids.bits())
+            });
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,
             host,
@@ -189,7 +190,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Wish::Pending => Expectation::Forward,
                 Wish::None => Expectation::Drop,
             },
-            attempt: self.exchange.mark(),
+            attempt: self.walked.exchange.mark(),
             changes: changes.as_ref(),
         };
         self.work.out.clear();
@@ -206,16 +207,16 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
         started: Timestamp,
     ) -> Awaited {
-        let limit = self.limit();
-        let may_be_cut = |now, replay| self.exchange.may_be_cut(now, replay, &self.snapshot, &self.sharing);
+        let limit = self.walked.limit();
+        let may_be_cut =
+            |now, replay| self.walked.exchange.may_be_cut(now, replay, &self.walked.snapshot, &self.walked.sharing);
         let bounds = Bounds {
             started,
-            connected: self.now,
+            connected: self.walked.now,
             idle: cluster.timeouts.idle,
             per_try: limit,
             may_be_cut: &may_be_cut,
-            deadline: self.exchange.deadline(),
-            kind: self.kind,
+            deadline: self.walked.exchange.deadline(),
         };
         let wires = Wires {
             local: self.local,
@@ -225,12 +226,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             upload: &mut self.upload,
             timer: &mut *self.timer,
         };
-        await_head(wires, bounds).await
-    }
-
-    /// The own time of the attempt that runs.
-    fn limit(&self) -> Option<TryLimit> {
-        self.attempt.and_then(|attempt| attempt.limit)
+        await_head(wires, bounds, self.kind).await
     }
 
     fn head(&mut self, side: Outgoing<I::Stream>) -> Input {
@@ -253,19 +249,5 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         self.fault = Some(fault);
         let end = AttemptEnd { progress: Progress::Sent, ..unsent(FailureKind::ClientBody) };
         self.failed(end)
-    }
-}
-
-/// An attempt that ended before anything was sent.
-fn unsent(failure: FailureKind) -> AttemptEnd {
-    AttemptEnd {
-        progress: Progress::NotSent,
-        failure: Some(failure),
-        status: None,
-        call: None,
-        retry_after: false,
-        response_bytes_seen: false,
-        client_gone: false,
-        reused: false,
     }
 }

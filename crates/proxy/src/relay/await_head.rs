@@ -2,11 +2,8 @@
 //! their traits.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
-use exchange::Replay;
-use exchange::step::TryLimit;
 use http1::forward;
 use http1::response::RequestKind;
 use http1::upgrade;
@@ -16,7 +13,8 @@ use model::time::Timestamp;
 
 use super::side::{ClientSide, DestinationSide};
 use super::upload::{Fault, Moved, Upload};
-use crate::await_head::{MAX_INTERIM, PATIENCE_FOR_100};
+use crate::await_head::MAX_INTERIM;
+use crate::drive::{Bounds, Late, Since};
 use crate::local::{Local, Workspace};
 use crate::timer::Timer;
 use crate::upload::Wish;
@@ -36,21 +34,6 @@ pub(super) enum Awaited {
     Deadline,
 }
 
-/// The times and facts that bound the wait.
-#[derive(Clone, Copy)]
-pub(super) struct Bounds<'a> {
-    /// When the attempt began: what `per_try` counts from.
-    pub(super) started: Timestamp,
-    /// When its connection was there.
-    pub(super) connected: Timestamp,
-    pub(super) idle: Duration,
-    pub(super) per_try: Option<TryLimit>,
-    /// Asked before a learnt limit ends the attempt.
-    pub(super) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
-    pub(super) deadline: Option<Timestamp>,
-    pub(super) kind: RequestKind,
-}
-
 /// Everything that one exchange moves bytes between.
 pub(super) struct Wires<'a, I: Io, R, C, D> {
     pub(super) local: &'a Local<I, R>,
@@ -65,14 +48,16 @@ pub(super) struct Wires<'a, I: Io, R, C, D> {
 pub(super) async fn await_head<I: Io, R, C: ClientSide, D: DestinationSide>(
     wires: Wires<'_, I, R, C, D>,
     bounds: Bounds<'_>,
+    kind: RequestKind,
 ) -> Awaited {
-    let mut wait = Wait { wires, bounds, interim: 0, moved: 0, progress: None };
+    let mut wait = Wait { wires, bounds, kind, interim: 0, moved: 0, progress: None };
     poll_fn(|context| wait.poll(context)).await
 }
 
 struct Wait<'a, I: Io, R, C, D> {
     wires: Wires<'a, I, R, C, D>,
     bounds: Bounds<'a>,
+    kind: RequestKind,
     /// Interim responses so far.
     interim: usize,
     /// [`Wait::mark`] when it was looked at last.
@@ -120,7 +105,7 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
             let Wires { local, client, destination, work, .. } = &mut self.wires;
             let Workspace { response, reply, .. } = &mut **work;
             let mut scratch = local.scratch.borrow_mut();
-            match destination.poll_head(context, &mut scratch, response, reply, self.bounds.kind) {
+            match destination.poll_head(context, &mut scratch, response, reply, self.kind) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(failure)) => return Poll::Ready(Awaited::Failed(failure)),
                 Poll::Ready(Ok(())) if !response.is_interim() => {
@@ -169,52 +154,25 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
         }
     }
 
-    /// Whether the attempt's own time ends it. A learnt one may not where nobody else would get the request.
-    fn is_cut_short(&self) -> bool {
-        match self.bounds.per_try {
-            Some(TryLimit::Learnt(_)) => {
-                (self.bounds.may_be_cut)(self.wires.local.io.now(), self.wires.upload.replayable())
-            }
-            Some(TryLimit::Given(_)) | None => true,
-        }
-    }
-
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let idle = self.progress.unwrap_or(self.bounds.connected) + self.bounds.idle;
-            let per_try = self.bounds.per_try.map_or(Timestamp::MAX, |limit| self.bounds.started + limit.span());
-            let deadline = self.bounds.deadline.unwrap_or(Timestamp::MAX);
-            let patience = match self.wires.upload.expectation() {
-                Wish::Pending => self.bounds.connected + PATIENCE_FOR_100,
-                Wish::None => Timestamp::MAX,
-            };
-            let due = idle.min(per_try).min(deadline).min(patience);
-            if self.wires.timer.poll(context, due).is_pending() {
-                return Poll::Pending;
+            let Wires { local, upload, timer, work, client, .. } = &mut self.wires;
+            let (expectation, replay) = (upload.expectation(), upload.replayable());
+            let is_client_asked = moved == Moved::ByClient;
+            let since = Since { progress: self.progress, is_client_asked, expectation, replay };
+            match ready!(self.bounds.poll(context, local, timer, since)) {
+                Late::Deadline => return Poll::Ready(Awaited::Deadline),
+                Late::Client => return Poll::Ready(Awaited::ClientFault(Fault::Stalled)),
+                Late::Try => return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout)),
+                Late::Destination => return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout)),
+                Late::Continue => {}
             }
-            if due == deadline {
-                return Poll::Ready(Awaited::Deadline);
-            }
-            if due == idle && moved == Moved::ByClient && self.wires.upload.expectation() == Wish::None {
-                return Poll::Ready(Awaited::ClientFault(Fault::Stalled));
-            }
-            if due == per_try && self.is_cut_short() {
-                return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout));
-            }
-            if due == idle {
-                return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout));
-            }
-            if due == per_try {
-                self.bounds.per_try = None;
-                continue;
-            }
-            // The destination says nothing: it waits for the body, or knows no expectations (RFC 9110 10.1.1).
-            self.wires.upload.fulfil();
-            let back = &mut self.wires.work.back;
+            upload.fulfil();
+            let back = &mut work.back;
             back.clear();
             forward::write_status_line(back, 100, b"");
             back.extend_from_slice(b"\r\n");
-            self.wires.client.interim(back);
+            client.interim(back);
             back.clear();
         }
     }

@@ -9,7 +9,7 @@ use exchange::{Input, Reason, grpc};
 use http1::connection::{Persistence, Version};
 use http1::forward::{self, ResponseRewrite};
 use io::Io;
-use model::outcome::{AttemptEnd, CallStatus, FailureKind, Progress};
+use model::outcome::{AttemptEnd, CallStatus, FailureKind};
 use model::request::Fields as _;
 use model::time::Timestamp;
 use upstream::Resolve;
@@ -20,41 +20,28 @@ use super::frame::{End, Frame};
 use super::outgoing::Outgoing;
 use super::side::{Abort, ClientSide, DestinationSide, Gone};
 use super::upload::Moved;
-use super::walk::{Relay, place};
+use super::walk::Relay;
 use crate::changes;
-use crate::leg::{self, Origin};
+use crate::drive::{self, Delivered, place};
+use crate::leg;
 use crate::respond::Speaks;
-
-/// How a response came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delivered {
-    /// Whole.
-    Whole,
-    /// It broke off, or stood still.
-    Broken(FailureKind),
-    /// The client went away, or took nothing for too long.
-    ClientGone,
-    /// The total deadline is over.
-    Deadline,
-}
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Sends the response of the running attempt.
     pub(super) async fn forward(&mut self) {
         let Some(mut side) = self.destination.take() else { return self.client.abort(Abort::Cut) };
-        let snapshot = self.snapshot.clone();
-        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let snapshot = self.walked.snapshot.clone();
+        let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return self.client.abort(Abort::Cut) };
-        let waited = self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at));
-        side.in_flight().answered(self.now, waited);
-        let cookies = self.exchange.cookies(&snapshot);
+        side.in_flight().answered(self.walked.now, self.walked.waited());
+        let cookies = self.walked.exchange.cookies(&snapshot);
         let status = self.work.response.status();
         if self.work.response.is_interim() {
             self.write_head(&cookies);
             return self.switch(side, cluster, destination).await;
         }
         let end = if side.is_over() { End::Here } else { End::Later };
-        let limits = Limits { idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
+        let limits = Limits { idle: cluster.timeouts.idle, deadline: self.walked.exchange.deadline() };
         let mut ahead = self.ahead();
         let is_call = self.is_call();
         let (delivered, trailing) = match self.send_head(&cookies, end) {
@@ -63,7 +50,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         };
         let call = trailing.or_else(|| self.status_in_head()).filter(|_| is_call);
         self.work.back.clear();
-        let end = AttemptEnd { call, ..self.end_of(status, delivered) };
+        let end = AttemptEnd { call, ..self.end_of(delivered) };
         self.finish(side, cluster, destination, delivered);
         self.handle(Input::ResponseEnded { end });
         let delivered = match &mut ahead {
@@ -76,7 +63,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             let abort = self.abort_of(delivered);
             self.client.abort(abort);
         }
-        self.end(status, reason_of(delivered));
+        self.end(status, delivered.reason());
     }
 
     /// Sends the response's head.
@@ -85,10 +72,10 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let work = &mut *self.work;
         let response = work.response.view(&work.reply);
         work.back.clear();
-        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let changes = changes::of_response(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
         let (version, persistence, changes) = (Version::Http11, Persistence::KeepAlive, changes.as_ref());
         let mut sent = Ok(());
-        self.local.date.with(self.now, |date| {
+        self.local.date.with(self.walked.now, |date| {
             let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
             sent = client.response(&response, &rewrite, &mut work.back, end);
         });
@@ -100,9 +87,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let work = &mut *self.work;
         let response = work.response.view(&work.reply);
         work.back.clear();
-        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let changes = changes::of_response(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
         let (version, persistence, changes) = (Version::Http11, Persistence::KeepAlive, changes.as_ref());
-        self.local.date.with(self.now, |date| {
+        self.local.date.with(self.walked.now, |date| {
             let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
             forward::response(&mut work.back, &response, &rewrite);
         });
@@ -125,7 +112,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             owed: 0,
             ahead,
             call: None,
-            progress: self.now,
+            progress: self.walked.now,
             moved: None,
             wires: Wires {
                 local: self.local,
@@ -167,23 +154,8 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         Abort::Cut
     }
 
-    pub(super) fn end_of(&self, status: u16, delivered: Delivered) -> AttemptEnd {
-        let failure = match delivered {
-            Delivered::Whole => None,
-            Delivered::Broken(kind) => Some(kind),
-            Delivered::ClientGone => Some(FailureKind::ClientGone),
-            Delivered::Deadline => Some(FailureKind::Deadline),
-        };
-        AttemptEnd {
-            progress: Progress::Forwarded,
-            failure,
-            status: Some(status),
-            call: None,
-            retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
-            response_bytes_seen: true,
-            client_gone: delivered == Delivered::ClientGone,
-            reused: self.origin == Origin::Reused,
-        }
+    pub(super) fn end_of(&self, delivered: Delivered) -> AttemptEnd {
+        drive::end_of(&self.work.response.view(&self.work.reply), delivered, self.walked.origin)
     }
 
     /// Pools an HTTP/1.1 connection when both messages went over it whole and nothing else did.
@@ -207,7 +179,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                     delivered == Delivered::Whole && self.work.response.persistence() == Persistence::KeepAlive;
                 if is_kept && let Some(leg) = side.into_clean() {
                     let announced = self.work.response.keep_alive_timeout();
-                    leg::keep(self.local, cluster, destination, leg, announced, self.now);
+                    leg::keep(self.local, cluster, destination, leg, announced, self.walked.now);
                 }
             }
         }
@@ -366,16 +338,6 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, '_, '_, I, R, C, 
             Poll::Ready(()) => Moved::ClientGone,
             Poll::Pending => moved,
         }
-    }
-}
-
-pub(super) fn reason_of(delivered: Delivered) -> &'static str {
-    match delivered {
-        Delivered::Whole => "",
-        Delivered::Broken(FailureKind::BodyTimeout) => "body-timeout",
-        Delivered::Broken(_) => "body-cut",
-        Delivered::ClientGone => "client-gone",
-        Delivered::Deadline => "deadline",
     }
 }
 

@@ -1,7 +1,6 @@
 //! The request's body, read before a destination is chosen, as [`crate::turn`] does it for HTTP/1.1.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -27,11 +26,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let mut share = self.local.store.share(&self.local.metrics);
         let input = if share.resize(length) < length { Input::Gathered } else { self.read_body(length).await? };
         self.share = Some(share);
-        let newer = self.local.board.snapshot();
-        // Health has moved on meanwhile; places in another configuration would be others.
-        if Arc::ptr_eq(&newer.config, &self.snapshot.config) {
-            self.snapshot = newer;
-        }
+        self.walked.refresh(self.local);
         Ok(self.handle(input))
     }
 
@@ -43,11 +38,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             self.upload.fulfil();
             self.client.interim(&line);
         }
-        let cluster = self.exchange.placement().cluster.and_then(|index| self.snapshot.clusters.get(index.index()));
+        let cluster = self.walked.cluster();
         let idle = cluster.map_or(Duration::ZERO, |cluster| cluster.timeouts.idle);
-        let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+        let deadline = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX);
         let (local, client, upload, timer) = (self.local, &mut *self.client, &mut self.upload, &mut *self.timer);
-        let (mut moved, mut progress) = (upload.moved(), self.now);
+        let (mut moved, mut progress) = (upload.moved(), self.walked.now);
         poll_fn(|context| {
             match upload.poll_gather(context, client, length) {
                 Moved::Over => return Poll::Ready(Ok(Input::Gathered)),

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
 
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
@@ -10,11 +9,11 @@ use io::Io;
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::deliver::{Delivered, reason_of};
 use super::frame::{End, Frame};
 use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
-use super::walk::{Relay, place};
+use super::walk::Relay;
+use crate::drive::{Delivered, HOLD, SEND, place};
 use crate::timer::Timer;
 
 /// Head and body of a response.
@@ -26,17 +25,17 @@ pub(super) struct Held {
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Keeps the response of the running attempt, if it comes to its end soon and is small.
     pub(super) async fn hold(&mut self) {
-        let Some(mut side) = self.destination.take() else { return self.exchange.drop_held() };
-        let snapshot = self.snapshot.clone();
-        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
-        let Some((cluster, destination)) = placed else { return self.exchange.drop_held() };
+        let Some(mut side) = self.destination.take() else { return self.walked.exchange.drop_held() };
+        let snapshot = self.walked.snapshot.clone();
+        let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let Some((cluster, destination)) = placed else { return self.walked.exchange.drop_held() };
         let most = usize::try_from(cluster.retry.replay).unwrap_or(usize::MAX);
         match self.read_whole(&mut side, most).await {
             Some(frames) => {
                 self.finish(side, cluster, destination, Delivered::Whole);
                 self.held = Some(Held { reply: std::mem::take(&mut self.work.reply), frames });
             }
-            None if self.held.is_none() => self.exchange.drop_held(),
+            None if self.held.is_none() => self.walked.exchange.drop_held(),
             None => {}
         }
     }
@@ -51,15 +50,15 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         }
         self.write_head(&[]);
         let head = std::mem::take(&mut self.work.back);
-        let delivered = send_all(self.client, &mut *self.timer, &head, frames, self.now + SEND).await;
+        let delivered = send_all(self.client, &mut *self.timer, &head, frames, self.walked.now + SEND).await;
         self.work.back = head;
-        self.now = self.local.io.now();
-        self.end(self.work.response.status(), reason_of(delivered));
+        self.walked.now = self.local.io.now();
+        self.end(self.work.response.status(), delivered.reason());
     }
 
     /// Reads the response's body; `None` when it does not end soon, is too large or breaks off.
     async fn read_whole(&mut self, side: &mut Outgoing<I::Stream>, most: usize) -> Option<Vec<Frame>> {
-        let due = self.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.now + HOLD);
+        let due = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.walked.now + HOLD);
         let (local, timer) = (self.local, &mut *self.timer);
         let mut frames = Vec::new();
         let mut left = most;
@@ -115,9 +114,5 @@ pub(super) async fn send_all<I: Io, C: ClientSide>(
     .await
 }
 
-/// A response that is to be replaced gets so long to come to its end; the next attempt waits meanwhile.
-const HOLD: Duration = Duration::from_millis(250);
-/// An answer that lies ready is given up when the client does not take it within this time.
-pub(super) const SEND: Duration = Duration::from_secs(60);
 /// What a frame counts beside its content.
 const FRAME: usize = 64;

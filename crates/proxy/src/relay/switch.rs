@@ -6,11 +6,11 @@ use exchange::snapshot::{ClusterView, DestinationView};
 use io::{Io, Stream as _};
 use upstream::Resolve;
 
-use super::deliver::Delivered;
 use super::outgoing::Outgoing;
 use super::side::{Abort, ClientSide};
 use super::walk::Relay;
-use crate::record::{Outcome, Told};
+use crate::drive::Delivered;
+use crate::record::Outcome;
 use crate::tunnel::pump::{Ended, Pump};
 use crate::tunnel::{self, Bounds, End};
 
@@ -28,11 +28,11 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let (mut leg, ahead) = side.into_parts();
         // The client's connection is watched by pings.
         leg.stream.watch_peer();
-        let end = self.end_of(self.work.response.status(), Delivered::Whole);
+        let end = self.end_of(Delivered::Whole);
         // Until the tunnel is over.
-        let _place = self.sharing.keep();
+        let _place = self.walked.sharing.keep();
         self.handle(Input::ResponseEnded { end });
-        let since = self.now;
+        let since = self.walked.now;
         let mut pump = Pump::new(Vec::new(), ahead);
         let bounds = Bounds {
             idle: cluster.timeouts.tunnel_idle,
@@ -56,18 +56,9 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             End::Idle | End::Unhealthy => self.client.abort(Abort::Cut),
             End::Pumped(Ended::Closed) | End::Stopped => {}
         }
-        self.now = local.io.now();
+        self.walked.now = local.io.now();
         let outcome = Outcome { status: SWITCHED, reason: end.reason(), bytes_in: pump.sent_up() };
-        let told = Told {
-            listener: self.view.config.id.as_str(),
-            client: self.address,
-            protocol: self.client.protocol(),
-            sent: self.client.sent(),
-            request: Some(self.work.request.view(&self.work.head)),
-            id: self.id.as_deref(),
-            walked: Some((&self.exchange, &*self.snapshot)),
-        };
-        self.record.end(local, told, outcome, self.now);
+        self.tell_end(outcome);
     }
 }
 

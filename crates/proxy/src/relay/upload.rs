@@ -20,6 +20,7 @@ use http2::error::Malformed;
 
 use super::frame::{End, Frame};
 use super::side::{BodyFault, ClientSide, DestinationSide};
+use crate::drive::BodyBounds;
 use crate::upload::Wish;
 
 /// State of one request's body.
@@ -79,7 +80,7 @@ pub(crate) enum Fault {
 
 impl Upload {
     /// For a request whose head was parsed. `most`: longest body; `replay`: bytes that are kept.
-    pub(crate) fn new(request: &Request<'_>, most: Option<u64>, replay: u64) -> Self {
+    pub(crate) fn new(request: &Request<'_>, bounds: BodyBounds) -> Self {
         Self {
             hand: None,
             owed: 0,
@@ -87,11 +88,11 @@ impl Upload {
             trailers: None,
             owes_trailers: false,
             has_dropped: false,
-            replay: usize::try_from(replay).unwrap_or(usize::MAX),
+            replay: usize::try_from(bounds.replay).unwrap_or(usize::MAX),
             is_read: !request.framing().has_body(),
             is_sent: false,
             content: 0,
-            most,
+            most: bounds.most,
             expectation: if request.expects_continue() { Wish::Pending } else { Wish::None },
             moved: 0,
         }

@@ -51,10 +51,10 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let persistence = if is_kept { Persistence::KeepAlive } else { Persistence::Close };
         let speaks = Speaks::of(&self.work.request.view(&self.work.head));
         let to = Recipient { version: self.facts.version, persistence, kind: self.facts.kind, speaks };
-        let reply = changes::of_reply(reply, &self.exchange, &self.snapshot, self.id.as_deref());
-        self.local.date.with(self.now, |date| reply.write(&mut self.work.back, to, date));
-        let is_sent = self.client.send(&self.work.back, self.now + SEND).await.is_ok();
-        self.now = self.local.io.now();
+        let reply = changes::of_reply(reply, &self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
+        self.local.date.with(self.walked.now, |date| reply.write(&mut self.work.back, to, date));
+        let is_sent = self.client.send(&self.work.back, self.walked.now + SEND).await.is_ok();
+        self.walked.now = self.local.io.now();
         self.end(reply.status, reply.details);
         if is_sent { self.after_whole(persistence) } else { After::Close }
     }

@@ -1,7 +1,6 @@
 //! One attempt: a connection, the request over it, the head of its response.
 
 use exchange::snapshot::{ClusterView, DestinationView};
-use exchange::step::TryLimit;
 use exchange::{Attempt, Connection, Input};
 use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
@@ -9,12 +8,13 @@ use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::{Turn, place};
+use super::Turn;
 use crate::await_head::ClientFault;
-use crate::await_head::{Awaited, Bounds, Wires, await_head};
+use crate::await_head::{Awaited, Wires, await_head};
 use crate::buffering;
 use crate::changes;
 use crate::client_address;
+use crate::drive::{Bounds, place, unsent};
 use crate::front::Front;
 use crate::leg::{self, Leg, NoLeg, Origin};
 use crate::upload::{Moved, Wish};
@@ -22,14 +22,14 @@ use crate::upload::{Moved, Wish};
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Runs one attempt up to its head or its failure.
     pub(super) async fn attempt(&mut self, attempt: Attempt) -> Input {
-        let snapshot = self.snapshot.clone();
-        self.origin = Origin::Fresh;
-        self.attempt = Some(attempt);
+        let snapshot = self.walked.snapshot.clone();
+        self.walked.origin = Origin::Fresh;
+        self.walked.attempt = Some(attempt);
         let Some((cluster, destination)) = place(&snapshot, &attempt) else {
             return self.failed(unsent(FailureKind::Cancelled));
         };
         let mut connection = attempt.connection;
-        let started = self.now;
+        let started = self.walked.now;
         loop {
             let mut leg = match self.leg(connection, cluster, destination).await {
                 Ok(leg) => leg,
@@ -37,12 +37,12 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 Err(NoLeg::ClientGone) => return Input::ClientGone,
                 Err(NoLeg::Deadline) => return Input::DeadlineReached,
             };
-            self.origin = leg.origin;
+            self.walked.origin = leg.origin;
             if let Err(moved) = self.prepare(destination, cluster) {
                 return self.client_fault(fault_of(moved));
             }
             if leg.origin == Origin::Fresh {
-                self.now = self.local.io.now();
+                self.walked.now = self.local.io.now();
             }
             match self.exchange_heads(&mut leg, cluster, started).await {
                 Awaited::Head => return self.head(leg),
@@ -66,22 +66,24 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         destination: &DestinationView,
     ) -> Result<Leg<I::Stream>, NoLeg> {
         if connection == Connection::Any
-            && let Some(leg) = leg::pooled(self.local, cluster, destination, self.now)
+            && let Some(leg) = leg::pooled(self.local, cluster, destination, self.walked.now)
         {
             return Ok(leg);
         }
-        let deadline = self.exchange.deadline();
-        leg::connect(self.local, self.client, cluster, destination, self.now, deadline, self.limit()).await
+        let deadline = self.walked.exchange.deadline();
+        leg::connect(self.local, self.client, cluster, destination, self.walked.now, deadline, self.walked.limit())
+            .await
     }
 
     /// Writes head and first bytes of the body.
     fn prepare(&mut self, destination: &DestinationView, cluster: &ClusterView) -> Result<(), Moved> {
         self.upload.take_ahead(&mut self.work.window, &mut self.client.input)?;
         let request = self.work.request.view(&self.work.head);
-        let host = changes::host(&self.exchange, &self.snapshot, cluster, destination, &request);
-        let changes = changes::of_request(&self.exchange, &self.snapshot, self.id.as_deref(), || {
-            changes::ends(self.client.on_behalf(), self.local.ids.bits())
-        });
+        let host = changes::host(&self.walked.exchange, &self.walked.snapshot, cluster, destination, &request);
+        let changes =
+            changes::of_request(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref(), || {
+                changes::ends(self.client.on_behalf(), self.local.ids.bits())
+            });
         let rewrite = RequestRewrite {
             prefix: &destination.address.path,
             host,
@@ -93,7 +95,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 Wish::Pending => Expectation::Forward,
                 Wish::None => Expectation::Drop,
             },
-            attempt: self.exchange.mark(),
+            attempt: self.walked.exchange.mark(),
             changes: changes.as_ref(),
         };
         self.work.out.clear();
@@ -105,25 +107,19 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     }
 
     async fn exchange_heads(&mut self, leg: &mut Leg<I::Stream>, cluster: &ClusterView, started: Timestamp) -> Awaited {
-        let limit = self.limit();
-        let may_be_cut = |now, replay| self.exchange.may_be_cut(now, replay, &self.snapshot, &self.sharing);
+        let limit = self.walked.limit();
+        let may_be_cut =
+            |now, replay| self.walked.exchange.may_be_cut(now, replay, &self.walked.snapshot, &self.walked.sharing);
         let bounds = Bounds {
             started,
-            connected: self.now,
+            connected: self.walked.now,
             idle: cluster.timeouts.idle,
             per_try: limit,
             may_be_cut: &may_be_cut,
-            deadline: self.exchange.deadline(),
-            kind: self.facts.kind,
-            client_version: self.facts.version,
+            deadline: self.walked.exchange.deadline(),
         };
         let wires = Wires { local: self.local, client: self.client, leg, work: self.work, upload: &mut self.upload };
-        await_head(wires, bounds).await
-    }
-
-    /// The own time of the attempt that runs.
-    fn limit(&self) -> Option<TryLimit> {
-        self.attempt.and_then(|attempt| attempt.limit)
+        await_head(wires, bounds, (self.facts.kind, self.facts.version)).await
     }
 
     fn head(&mut self, leg: Leg<I::Stream>) -> Input {
@@ -146,20 +142,6 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         self.fault = Some(fault);
         let end = AttemptEnd { progress: Progress::Sent, ..unsent(FailureKind::ClientBody) };
         self.failed(end)
-    }
-}
-
-/// An attempt that ended before anything was sent.
-fn unsent(failure: FailureKind) -> AttemptEnd {
-    AttemptEnd {
-        progress: Progress::NotSent,
-        failure: Some(failure),
-        status: None,
-        call: None,
-        retry_after: false,
-        response_bytes_seen: false,
-        client_gone: false,
-        reused: false,
     }
 }
 

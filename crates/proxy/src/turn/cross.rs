@@ -1,8 +1,6 @@
 //! The way of an HTTP/1.1 client's exchange to a cluster that may speak another version: over [`crate::relay`].
 
-use exchange::Snapshot;
 use exchange::Step;
-use exchange::step::Placement;
 use http1::connection::Persistence;
 use http1::request::Request;
 use io::Io;
@@ -11,16 +9,17 @@ use upstream::Resolve;
 
 use super::After;
 use crate::client::Client;
+use crate::drive::Walked;
 use crate::listener::View;
 use crate::local::{Local, Workspace};
+use crate::record::Record;
 use crate::relay::{self, Begun, Form, Incoming, Peer};
 use crate::timer::Timer;
 
 /// Whether an exchange goes that way: it goes to a cluster, and that speaks more or other than HTTP/1.1. What is to
 /// become a tunnel is offered over HTTP/1.1 wherever that is spoken.
-pub(super) fn is_wanted(snapshot: &Snapshot, placement: Placement, step: &Step, request: &Request<'_>) -> bool {
-    let cluster = placement.cluster.and_then(|index| snapshot.clusters.get(index.index()));
-    let is_other = cluster.is_some_and(|cluster| match cluster.http {
+pub(super) fn is_wanted(walked: &Walked<'_>, step: &Step, request: &Request<'_>) -> bool {
+    let is_other = walked.cluster().is_some_and(|cluster| match cluster.http {
         UpstreamHttp::Http1 => false,
         UpstreamHttp::Http2 => true,
         UpstreamHttp::Http2OrHttp1 => !request.offers_upgrade(),
@@ -34,8 +33,10 @@ pub(super) async fn serve<I: Io, R: Resolve>(
     client: &mut Client<I>,
     work: &mut Workspace,
     view: &View,
-    begun: Begun<'_>,
+    mut begun: Begun<'_>,
 ) -> After {
+    // Its side of the relay counts from here.
+    begun.walked.record = Record::begin(begun.walked.now, 0);
     let request = work.request.view(&work.head);
     let peer = Peer {
         address: client.address,

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
 
 use exchange::Input;
 use exchange::snapshot::{ClusterView, DestinationView};
@@ -13,29 +12,29 @@ use http1::framing::ResponseFraming;
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
 use io::Io;
-use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::outcome::{AttemptEnd, FailureKind};
 use model::time::Timestamp;
 use upstream::Resolve;
 
-use super::{After, Turn, place};
+use super::{After, Turn};
 use crate::access_log::Protocol;
 use crate::await_head::Wires;
 use crate::changes;
 use crate::client::poll_read;
-use crate::download::{Coding, Delivered, Limits, Rest, deliver, take};
-use crate::leg::{self, Leg, Origin};
+use crate::download::{Coding, Limits, Over, Rest, Surplus, deliver, take};
+use crate::drive::{self, Delivered, HOLD, SEND, place};
+use crate::leg::{self, Leg};
 use crate::record::{Outcome, Told};
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Sends the response of the running attempt.
     pub(super) async fn forward(&mut self) -> After {
         let Some(mut leg) = self.leg.take() else { return After::Close };
-        let snapshot = self.snapshot.clone();
-        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let snapshot = self.walked.snapshot.clone();
+        let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return After::Close };
-        let waited = self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at));
-        leg.in_flight.answered(self.now, waited);
-        let cookies = self.exchange.cookies(&snapshot);
+        leg.in_flight.answered(self.walked.now, self.walked.waited());
+        let cookies = self.walked.exchange.cookies(&snapshot);
         if self.work.response.is_interim() {
             return self.switch(leg, cluster, destination, &cookies);
         }
@@ -44,39 +43,42 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let mut body = Body::of_response(self.work.response.framing());
         let is_request_sent = self.upload.is_sent(&self.work.window);
         let rest = if is_request_sent || status >= 300 { Rest::Stop } else { Rest::Send };
-        let limits = Limits { started: self.now, idle: cluster.timeouts.idle, deadline: self.exchange.deadline() };
+        let limits =
+            Limits { started: self.walked.now, idle: cluster.timeouts.idle, deadline: self.walked.exchange.deadline() };
         let mut ahead = self.ahead();
         let wires =
             Wires { local: self.local, client: self.client, leg: &mut leg, work: self.work, upload: &mut self.upload };
-        let (delivered, now) = match &mut ahead {
+        let Over { delivered, surplus, now } = match &mut ahead {
             None => deliver(wires, &mut body, form.coding, rest, limits, None).await,
             Some(ahead) => deliver(wires, &mut body, form.coding, rest, limits, Some(ahead)).await,
         };
-        self.now = now;
-        let end = self.end_of(&leg, status, delivered);
-        self.finish_leg(leg, cluster, destination, delivered);
-        self.tell(Input::ResponseEnded { end });
+        self.walked.now = now;
+        let end = self.end_of(delivered);
+        if (delivered, surplus) == (Delivered::Whole, Surplus::None) {
+            self.finish_leg(leg, cluster, destination);
+        }
+        self.walked.tell(self.local, Input::ResponseEnded { end });
         let delivered = match &mut ahead {
             None => delivered,
             Some(ahead) => Box::pin(self.send_rest(delivered, limits, ahead)).await,
         };
-        self.end(status, reason_of(delivered));
+        self.end(status, delivered.reason());
         self.after(delivered, form)
     }
 
     /// Keeps the response of the running attempt, if it comes to its end soon and is small.
     pub(super) async fn hold(&mut self) {
         self.work.take_front(&self.local.scratch.borrow());
-        let Some(mut leg) = self.leg.take() else { return self.exchange.drop_held() };
-        let snapshot = self.snapshot.clone();
-        let placed = self.attempt.and_then(|attempt| place(&snapshot, &attempt));
-        let Some((cluster, destination)) = placed else { return self.exchange.drop_held() };
+        let Some(mut leg) = self.leg.take() else { return self.walked.exchange.drop_held() };
+        let snapshot = self.walked.snapshot.clone();
+        let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
+        let Some((cluster, destination)) = placed else { return self.walked.exchange.drop_held() };
         let most = usize::try_from(cluster.retry.replay).unwrap_or(usize::MAX);
         if self.read_whole(&mut leg, most).await {
             self.held = Some(std::mem::take(&mut self.work.reply));
-            self.finish_leg(leg, cluster, destination, Delivered::Whole);
+            self.finish_leg(leg, cluster, destination);
         } else if self.held.is_none() {
-            self.exchange.drop_held();
+            self.walked.exchange.drop_held();
         }
     }
 
@@ -93,15 +95,15 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let bytes = self.work.reply.get(start..).unwrap_or_default();
         // It was read to its end when it was kept.
         let is_whole = take(&mut body, form.coding, bytes, &mut self.work.back).is_ok() && body.end_of_input().is_ok();
-        let due = self.now + SEND;
+        let due = self.walked.now + SEND;
         let is_sent = self.client.send(&self.work.back, due).await.is_ok();
-        self.now = self.local.io.now();
+        self.walked.now = self.local.io.now();
         let delivered = match (is_sent, is_whole) {
             (true, true) => Delivered::Whole,
             (true, false) => Delivered::Broken(FailureKind::BodyCut),
             (false, _) => Delivered::ClientGone,
         };
-        self.end(self.work.response.status(), reason_of(delivered));
+        self.end(self.work.response.status(), delivered.reason());
         self.after(delivered, form)
     }
 
@@ -121,48 +123,26 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             persistence: if is_kept { Persistence::KeepAlive } else { Persistence::Close },
             end: if ends_with_connection { End::Connection } else { End::Framing },
         };
-        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let changes = changes::of_response(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
         let (version, persistence, changes) = (self.facts.version, form.persistence, changes.as_ref());
-        self.local.date.with(self.now, |date| {
+        self.local.date.with(self.walked.now, |date| {
             let rewrite = ResponseRewrite { version, persistence, cookies, date, changes };
             http1::forward::response(&mut self.work.back, &response, &rewrite);
         });
         form
     }
 
-    pub(super) fn end_of(&self, leg: &Leg<I::Stream>, status: u16, delivered: Delivered) -> AttemptEnd {
-        let failure = match delivered {
-            Delivered::Whole | Delivered::WithSurplus => None,
-            Delivered::Broken(kind) => Some(kind),
-            Delivered::ClientGone => Some(FailureKind::ClientGone),
-            Delivered::Deadline => Some(FailureKind::Deadline),
-        };
-        AttemptEnd {
-            progress: Progress::Forwarded,
-            failure,
-            status: Some(status),
-            call: None,
-            retry_after: self.work.response.view(&self.work.reply).has_retry_after(),
-            response_bytes_seen: true,
-            client_gone: delivered == Delivered::ClientGone,
-            reused: leg.origin == Origin::Reused,
-        }
+    pub(super) fn end_of(&self, delivered: Delivered) -> AttemptEnd {
+        drive::end_of(&self.work.response.view(&self.work.reply), delivered, self.walked.origin)
     }
 
-    /// Pools the connection when both messages went over it whole and nothing else did.
-    fn finish_leg(
-        &self,
-        leg: Leg<I::Stream>,
-        cluster: &ClusterView,
-        destination: &DestinationView,
-        delivered: Delivered,
-    ) {
-        let is_clean = delivered == Delivered::Whole
-            && !leg.is_write_broken
+    /// Pools the connection, over which the response came whole and nothing behind it, when the request went whole, too.
+    fn finish_leg(&self, leg: Leg<I::Stream>, cluster: &ClusterView, destination: &DestinationView) {
+        let is_clean = !leg.is_write_broken
             && self.upload.is_sent(&self.work.window)
             && self.work.response.persistence() == Persistence::KeepAlive;
         if is_clean {
-            leg::keep(self.local, cluster, destination, leg, self.work.response.keep_alive_timeout(), self.now);
+            leg::keep(self.local, cluster, destination, leg, self.work.response.keep_alive_timeout(), self.walked.now);
         }
     }
 
@@ -171,7 +151,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let mut body = Body::of_response(self.work.response.framing());
         let start = self.work.response.len();
         let mut at = start;
-        let due = self.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.now + HOLD);
+        let due = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX).min(self.walked.now + HOLD);
         let (local, client, reply) = (self.local, &mut *self.client, &mut self.work.reply);
         poll_fn(|context| {
             loop {
@@ -202,21 +182,24 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     pub(super) fn end(&self, status: u16, reason: &'static str) {
         let outcome = Outcome { status, reason, bytes_in: self.upload.content() };
-        let told = Told {
+        self.walked.end(self.local, self.told(), outcome);
+    }
+
+    pub(super) fn told(&self) -> Told<'_> {
+        Told {
             listener: self.view.config.id.as_str(),
             client: self.facts.client,
             protocol: Protocol::Http1,
             sent: self.client.sent,
             request: Some(self.work.request.view(&self.work.head)),
-            walked: Some((&self.exchange, &*self.snapshot)),
-            id: self.id.as_deref(),
-        };
-        self.record.end(self.local, told, outcome, self.now);
+            walked: None,
+            id: None,
+        }
     }
 
     fn after(&self, delivered: Delivered, form: Form) -> After {
         match (delivered, form.end) {
-            (Delivered::Whole | Delivered::WithSurplus, _) => self.after_whole(form.persistence),
+            (Delivered::Whole, _) => self.after_whole(form.persistence),
             (Delivered::ClientGone, _) => After::Close,
             (Delivered::Broken(_) | Delivered::Deadline, End::Framing) => After::Close,
             (Delivered::Broken(_) | Delivered::Deadline, End::Connection) => After::Reset,
@@ -225,7 +208,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     pub(super) fn after_whole(&self, persistence: Persistence) -> After {
         match persistence {
-            Persistence::KeepAlive => After::KeepAlive(self.now),
+            Persistence::KeepAlive => After::KeepAlive(self.walked.now),
             Persistence::Close if self.upload.is_read() && self.client.input.is_empty() => After::Close,
             Persistence::Close => After::Linger,
         }
@@ -248,18 +231,3 @@ enum End {
     /// By the end of the connection: only a reset shows that something is missing.
     Connection,
 }
-
-fn reason_of(delivered: Delivered) -> &'static str {
-    match delivered {
-        Delivered::Whole | Delivered::WithSurplus => "",
-        Delivered::Broken(FailureKind::BodyTimeout) => "body-timeout",
-        Delivered::Broken(_) => "body-cut",
-        Delivered::ClientGone => "client-gone",
-        Delivered::Deadline => "deadline",
-    }
-}
-
-/// A response that is to be replaced gets so long to come to its end; the next attempt waits meanwhile.
-const HOLD: Duration = Duration::from_millis(250);
-/// An answer that lies ready is given up when the client does not take it within this time.
-const SEND: Duration = Duration::from_secs(60);

@@ -1,7 +1,6 @@
 //! The request's body, read before a destination is chosen: a client that sends slowly occupies nobody.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -26,11 +25,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let mut share = self.local.store.share(&self.local.metrics);
         let input = if share.resize(length) < length { Input::Gathered } else { self.read_body().await? };
         self.share = Some(share);
-        let newer = self.local.board.snapshot();
-        // Health has moved on meanwhile; places in another configuration would be others.
-        if Arc::ptr_eq(&newer.config, &self.snapshot.config) {
-            self.snapshot = newer;
-        }
+        self.walked.refresh(self.local);
         Ok(self.handle(input))
     }
 
@@ -40,14 +35,14 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             write_status_line(&mut line, 100, b"");
             line.extend_from_slice(b"\r\n");
             self.upload.fulfil();
-            let due = self.now + self.idle();
+            let due = self.walked.now + self.idle();
             if self.client.send(&line, due).await.is_err() {
                 return Ok(Input::ClientGone);
             }
         }
-        let deadline = self.exchange.deadline().unwrap_or(Timestamp::MAX);
+        let deadline = self.walked.exchange.deadline().unwrap_or(Timestamp::MAX);
         let idle = self.idle();
-        let mut progress = self.now;
+        let mut progress = self.walked.now;
         let (local, client, work, upload) = (self.local, &mut *self.client, &mut *self.work, &mut self.upload);
         let mut moved = upload.moved();
         poll_fn(|context| {
@@ -73,7 +68,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     /// A client that sends nothing for so long has given up.
     fn idle(&self) -> Duration {
-        let cluster = self.exchange.placement().cluster.and_then(|index| self.snapshot.clusters.get(index.index()));
+        let cluster = self.walked.cluster();
         cluster.map_or(Duration::ZERO, |cluster| cluster.timeouts.idle)
     }
 }

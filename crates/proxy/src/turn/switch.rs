@@ -9,11 +9,9 @@ use io::Io;
 use upstream::Resolve;
 
 use super::{After, Turn};
-use crate::access_log::Protocol;
 use crate::changes;
-use crate::download::Delivered;
+use crate::drive::Delivered;
 use crate::leg::Leg;
-use crate::record::Told;
 use crate::tunnel::pump::Pump;
 use crate::tunnel::{Bounds, Tunnel};
 
@@ -27,39 +25,31 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         cookies: &[String],
     ) -> After {
         let response = self.work.response.view(&self.work.reply);
-        let status = response.status();
         // Behind interim responses that wait there.
         let mut down = std::mem::take(&mut self.work.back);
         let (version, persistence) = (self.facts.version, Persistence::KeepAlive);
-        let changes = changes::of_response(&self.exchange, &self.snapshot, self.id.as_deref());
+        let changes = changes::of_response(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref());
         let rewrite = ResponseRewrite { version, persistence, cookies, date: "", changes: changes.as_ref() };
         http1::forward::response(&mut down, &response, &rewrite);
         down.extend_from_slice(self.work.reply.get(self.work.response.len()..).unwrap_or_default());
         let up = std::mem::take(&mut self.client.input);
-        let end = self.end_of(&leg, status, Delivered::Whole);
-        let place = self.sharing.keep();
+        let end = self.end_of(Delivered::Whole);
+        let place = self.walked.sharing.keep();
         self.handle(Input::ResponseEnded { end });
-        let told = Told {
-            listener: self.view.config.id.as_str(),
-            client: self.facts.client,
-            protocol: Protocol::Http1,
-            sent: self.client.sent,
-            request: Some(self.work.request.view(&self.work.head)),
-            walked: Some((&self.exchange, &*self.snapshot)),
-            id: self.id.as_deref(),
-        };
+        let told = self.walked.told(self.told());
+        let kept = self.walked.record.keep(self.local, told);
         self.client.tunnel = Some(Box::new(Tunnel {
             leg,
             pump: Pump::new(up, down),
-            kept: self.record.keep(self.local, told),
+            kept,
             bounds: Bounds {
                 idle: cluster.timeouts.tunnel_idle,
                 tunnels: cluster.config.outbound.tunnels,
                 cluster: cluster.id.clone(),
                 destination: destination.id.clone(),
             },
-            since: self.now,
-            permit: self.sharing.permit(),
+            since: self.walked.now,
+            permit: self.walked.sharing.permit(),
             place,
             open: self.local.metrics.tunnel(&cluster.id),
         }));

@@ -1,0 +1,101 @@
+//! How long a response's head may take, and who is late when it does not come.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use exchange::Replay;
+use exchange::step::TryLimit;
+use io::Io;
+use model::time::Timestamp;
+
+use crate::local::Local;
+use crate::timer::Timer;
+use crate::upload::Wish;
+
+/// The times that bound an attempt up to its head.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    /// When the attempt began: what `per_try` counts from.
+    pub(crate) started: Timestamp,
+    /// When its connection was there.
+    pub(crate) connected: Timestamp,
+    pub(crate) idle: Duration,
+    pub(crate) per_try: Option<TryLimit>,
+    /// Asked before a learnt limit ends the attempt.
+    pub(crate) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+/// Where the attempt stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since {
+    /// When a byte last moved; `None`: none has, since the connection was there.
+    pub(crate) progress: Option<Timestamp>,
+    /// Whether it is for the client to go on.
+    pub(crate) is_client_asked: bool,
+    pub(crate) expectation: Wish,
+    pub(crate) replay: Replay,
+}
+
+/// Whose time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// The exchange's.
+    Deadline,
+    /// The client's, which sends no more of its body.
+    Client,
+    /// The attempt's own.
+    Try,
+    /// The destination's, from which nothing comes.
+    Destination,
+    /// The destination says nothing to an expectation: it waits for the body, or knows no expectations
+    /// (RFC 9110 10.1.1). The client is to be told to go on.
+    Continue,
+}
+
+impl Bounds<'_> {
+    /// Ready when somebody is late.
+    pub(crate) fn poll<I: Io, R>(
+        &mut self,
+        context: &mut Context<'_>,
+        local: &Local<I, R>,
+        timer: &mut Timer<I>,
+        since: Since,
+    ) -> Poll<Late> {
+        loop {
+            let idle = since.progress.unwrap_or(self.connected) + self.idle;
+            let per_try = self.per_try.map_or(Timestamp::MAX, |limit| self.started + limit.span());
+            let deadline = self.deadline.unwrap_or(Timestamp::MAX);
+            let patience = match since.expectation {
+                Wish::Pending => self.connected + PATIENCE_FOR_100,
+                Wish::None => Timestamp::MAX,
+            };
+            let due = idle.min(per_try).min(deadline).min(patience);
+            if timer.poll(context, due).is_pending() {
+                return Poll::Pending;
+            }
+            return Poll::Ready(match due {
+                _ if due == deadline => Late::Deadline,
+                _ if due == idle && since.is_client_asked && since.expectation == Wish::None => Late::Client,
+                _ if due == per_try && self.is_cut_short(local, since.replay) => Late::Try,
+                _ if due == idle => Late::Destination,
+                _ if due == per_try => {
+                    self.per_try = None;
+                    continue;
+                }
+                _ => Late::Continue,
+            });
+        }
+    }
+
+    /// Whether the attempt's own time ends it. A learnt one may not where nobody else would get the request.
+    fn is_cut_short<I: Io, R>(&self, local: &Local<I, R>, replay: Replay) -> bool {
+        match self.per_try {
+            Some(TryLimit::Learnt(_)) => (self.may_be_cut)(local.io.now(), replay),
+            Some(TryLimit::Given(_)) | None => true,
+        }
+    }
+}
+
+/// A client that waits for a 100 gets one from us when the destination has sent neither it nor an answer for so long.
+const PATIENCE_FOR_100: Duration = Duration::from_secs(1);
