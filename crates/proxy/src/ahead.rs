@@ -50,7 +50,7 @@ impl<S> Ahead<S> {
 impl<S: Stream> Ahead<S> {
     /// Reads on from the connection itself. `Ok(0)`: its end.
     pub(crate) fn poll_more(&mut self, context: &mut Context<'_>, scratch: &mut [u8]) -> Poll<io::Result<usize>> {
-        crate::client::poll_read(&mut self.stream, context, scratch).map_ok(|bytes| {
+        crate::transfer::poll_read(&mut self.stream, context, scratch).map_ok(|bytes| {
             self.read.extend_from_slice(bytes);
             bytes.len()
         })

@@ -22,11 +22,12 @@ use io::Io;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 
-use crate::client::{Client, Turn, poll_read_woken};
+use crate::client::Client;
 use crate::drive::{Bounds, Late, Since};
 use crate::front::{self, Front};
 use crate::leg::{Leg, Origin};
 use crate::local::{Local, Workspace};
+use crate::transfer::{Wake, poll_read_woken};
 use crate::upload::{Moved, Upload, Wish};
 
 /// What the wait comes to.
@@ -71,9 +72,9 @@ pub(crate) async fn await_head<I: Io, R>(
     bounds: Bounds<'_>,
     (kind, version): (RequestKind, Version),
 ) -> Awaited {
-    let (turn, progress) = (Turn::Same, None);
+    let (wake, progress) = (Wake::Same, None);
     let (out_sent, back_sent, interim, moved) = (0, 0, 0, 0);
-    let mut wait = Wait { wires, bounds, kind, version, out_sent, back_sent, interim, moved, progress, turn };
+    let mut wait = Wait { wires, bounds, kind, version, out_sent, back_sent, interim, moved, progress, wake };
     let awaited = poll_fn(|context| wait.poll(context)).await;
     let sent = wait.back_sent;
     wait.wires.work.back.drain(..sent);
@@ -94,7 +95,7 @@ struct Wait<'a, I: Io, R> {
     moved: u64,
     /// When a byte last moved; `None` before the second look.
     progress: Option<Timestamp>,
-    turn: Turn,
+    wake: Wake,
 }
 
 impl<I: Io, R> Wait<'_, I, R> {
@@ -155,9 +156,9 @@ impl<I: Io, R> Wait<'_, I, R> {
         loop {
             let Wires { leg, work, .. } = &mut self.wires;
             let window = scratch.get_mut(front::ROOM..front::ROOM + front::MOST).unwrap_or_default();
-            match poll_read_woken(&mut leg.stream, context, window, &mut self.turn) {
+            match poll_read_woken(&mut leg.stream, context, window, &mut self.wake) {
                 Poll::Pending => {
-                    self.turn = Turn::New;
+                    self.wake = Wake::New;
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok([])) => return Poll::Ready(Awaited::Failed(FailureKind::Closed)),

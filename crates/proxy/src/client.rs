@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ::io::{Io, Stream};
+use ::io::{Io, Stream as _};
 use http1::error::RequestError;
 use http1::limits::HeadLimits;
 use http1::proxy_header::OnBehalf;
@@ -19,6 +19,7 @@ use tokio::io::AsyncWrite;
 use crate::entry::Arrival;
 use crate::local::{Local, Workspace};
 use crate::timer::Timer;
+use crate::transfer::{SMALL, Wake, poll_read, poll_read_woken, poll_send_small};
 use crate::tunnel::Tunnel;
 use crate::wire::Wire;
 
@@ -100,11 +101,11 @@ impl<I: Io> Client<I> {
             }
         }
         // Right behind an exchange there is hardly ever another request.
-        let mut turn = Turn::Same;
+        let mut wake = Wake::Same;
         let verdict = poll_fn(|context| {
             loop {
                 let mut scratch = local.scratch.borrow_mut();
-                match poll_read_woken(&mut self.stream, context, &mut scratch, &mut turn) {
+                match poll_read_woken(&mut self.stream, context, &mut scratch, &mut wake) {
                     Poll::Ready(Ok([])) | Poll::Ready(Err(_)) => return Poll::Ready(None),
                     Poll::Ready(Ok(bytes)) => {
                         let is_first = work.is_none();
@@ -122,7 +123,7 @@ impl<I: Io> Client<I> {
                     }
                     Poll::Pending => {
                         drop(scratch);
-                        turn = Turn::New;
+                        wake = Wake::New;
                         if work.is_none() && is_closing() {
                             return Poll::Ready(None);
                         }
@@ -303,82 +304,6 @@ fn finish(work: Option<Box<Workspace>>, verdict: Verdict) -> Head {
     }
 }
 
-/// Reads once. Empty: the end.
-pub(crate) fn poll_read<'b, S: Stream>(
-    stream: &mut S,
-    context: &mut Context<'_>,
-    scratch: &'b mut [u8],
-) -> Poll<io::Result<&'b [u8]>> {
-    let length = ready!(stream.poll_recv(context, scratch))?;
-    Poll::Ready(Ok(scratch.get(..length).unwrap_or_default()))
-}
-
-/// The same for a task that may have been woken for this: then the bytes are there, and reading them is tried before the
-/// runtime is asked.
-#[inline]
-pub(crate) fn poll_read_woken<'b, S: Stream>(
-    stream: &mut S,
-    context: &mut Context<'_>,
-    scratch: &'b mut [u8],
-    turn: &mut Turn,
-) -> Poll<io::Result<&'b [u8]>> {
-    if std::mem::replace(turn, Turn::Same) == Turn::New {
-        match stream.try_recv(scratch) {
-            Ok(length) => return Poll::Ready(Ok(scratch.get(..length).unwrap_or_default())),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // The kernel tells it once.
-            Err(error) => return Poll::Ready(Err(error)),
-        }
-    }
-    poll_read(stream, context, scratch)
-}
-
-/// Whether a task has been put off since it read last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// It was, and has been woken.
-    New,
-    /// It goes on. What it reads counts against its turn, so that it leaves the others theirs.
-    Same,
-}
-
-/// Writes until all of `bytes` from `at` on is taken.
-pub(crate) fn poll_send<S: AsyncWrite + Unpin>(
-    stream: &mut S,
-    context: &mut Context<'_>,
-    bytes: &[u8],
-    at: &mut usize,
-) -> Poll<io::Result<()>> {
-    while let Some(rest) = bytes.get(*at..).filter(|rest| !rest.is_empty()) {
-        match ready!(Pin::new(&mut *stream).poll_write(context, rest))? {
-            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            taken => *at += taken,
-        }
-    }
-    // Over plain TCP this does nothing; under TLS it moves what the session still holds.
-    Pin::new(stream).poll_flush(context)
-}
-
-/// The same for heads and what is small: it is nearly always taken at once.
-#[inline]
-pub(crate) fn poll_send_small<S: Stream>(
-    stream: &mut S,
-    context: &mut Context<'_>,
-    bytes: &[u8],
-    at: &mut usize,
-) -> Poll<io::Result<()>> {
-    let rest = bytes.get(*at..).unwrap_or_default();
-    if (1..=SMALL).contains(&rest.len())
-        && let Ok(taken) = stream.try_write(rest)
-    {
-        *at += taken;
-    }
-    // What was not taken, and why, shows here.
-    poll_send(stream, context, bytes, at)
-}
-
-/// What is longer may well not be taken whole, and then the runtime is to be asked in any case.
-const SMALL: usize = 16 * 1024;
 /// So much of the client's next requests is read while one is served.
 const AHEAD: usize = 64 * 1024;
 const LINGER: Duration = Duration::from_secs(5);

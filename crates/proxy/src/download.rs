@@ -22,9 +22,9 @@ use model::time::Timestamp;
 
 use crate::await_head::Wires;
 use crate::buffering::Share;
-use crate::client::poll_read;
 use crate::drive::Delivered;
 use crate::pipes::Lent;
+use crate::transfer::poll_read;
 use crate::upload::Moved;
 
 use self::through::Through;

@@ -15,8 +15,9 @@ use model::upstream::{SendProxy, UpstreamHttp};
 use upstream::pool::Keep;
 use upstream::{Key, Resolve, Stream, Target};
 
-use crate::client::{Client, poll_send_small};
+use crate::client::Client;
 use crate::local::Local;
+use crate::transfer::poll_send_small;
 
 /// A connection to a destination, in use.
 pub(crate) struct Leg<S> {

@@ -45,6 +45,7 @@ mod presence;
 mod queue;
 mod seats;
 mod timer;
+mod transfer;
 mod waiting;
 
 mod drive;

@@ -15,9 +15,10 @@ use http1::body::{Body, BodyError};
 use http1::request::Request;
 use io::Io;
 
-use crate::client::{Client, poll_read};
+use crate::client::Client;
 use crate::drive::BodyBounds;
 use crate::leg::Leg;
+use crate::transfer::poll_read;
 
 /// State of one request's body.
 pub(crate) struct Upload {

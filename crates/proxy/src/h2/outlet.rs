@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client::poll_send;
+use crate::transfer::poll_send;
 
 /// A connection; the `h2` crate has one handle of it, the task the other.
 pub(super) struct Outlet<S>(Rc<RefCell<Collected<S>>>);

@@ -16,8 +16,8 @@ use model::outcome::{AttemptEnd, FailureKind};
 
 use super::frame::{End, Frame};
 use super::side::DestinationSide;
-use crate::client::poll_read;
 use crate::leg::{Leg, Origin};
+use crate::transfer::poll_read;
 
 /// An HTTP/1.1 connection to a destination, in use by one exchange.
 pub(crate) struct Http1<S> {

@@ -19,7 +19,8 @@ use model::time::Timestamp;
 use super::frame::{End, Frame};
 use super::side::{Abort, BodyFault, ClientSide, Duplex, Gone};
 use crate::access_log::Protocol;
-use crate::client::{Client, poll_read};
+use crate::client::Client;
+use crate::transfer::poll_read;
 use crate::turn::After;
 
 /// An HTTP/1.1 client during one exchange.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client::poll_send;
+use crate::transfer::poll_send;
 
 /// The two directions.
 #[derive(Debug)]

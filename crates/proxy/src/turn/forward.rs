@@ -20,11 +20,11 @@ use super::{After, Turn};
 use crate::access_log::Protocol;
 use crate::await_head::Wires;
 use crate::changes;
-use crate::client::poll_read;
 use crate::download::{Coding, Limits, Over, Rest, Surplus, deliver, take};
 use crate::drive::{self, Delivered, HOLD, SEND, place};
 use crate::leg::{self, Leg};
 use crate::record::{Outcome, Told};
+use crate::transfer::poll_read;
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Sends the response of the running attempt.
