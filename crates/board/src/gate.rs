@@ -29,11 +29,15 @@ pub(crate) struct Gate(AtomicU64);
 impl Gate {
     fn claim(&self, now: Timestamp, lease: Duration) -> Option<u64> {
         let state = self.0.load(Ordering::Relaxed);
-        if state != OPEN && Timestamp::from_nanos(state) > now {
+        if is_held(state, now) {
             return None;
         }
         let until = (now + lease.max(Duration::from_nanos(1))).as_nanos();
         self.0.compare_exchange(state, until, Ordering::AcqRel, Ordering::Relaxed).is_ok().then_some(until)
+    }
+
+    fn is_held(&self, now: Timestamp) -> bool {
+        is_held(self.0.load(Ordering::Relaxed), now)
     }
 
     fn release(&self, until: u64) {
@@ -77,6 +81,14 @@ pub(crate) fn claim(shared: &Arc<Shared>, slot: Slot, now: Timestamp, lease: Dur
     Some(GateGuard { shared: Arc::clone(shared), slot, until })
 }
 
+pub(crate) fn is_gate_held(shared: &Shared, slot: Slot, now: Timestamp) -> bool {
+    shared.gates.get(slot.0).is_some_and(|gate| gate.is_held(now))
+}
+
+fn is_held(state: u64, now: Timestamp) -> bool {
+    state != OPEN && Timestamp::from_nanos(state) > now
+}
+
 const OPEN: u64 = 0;
 
 #[cfg(all(test, not(loom)))]
@@ -106,6 +118,8 @@ mod tests {
         let shared = Arc::new(Shared::new(0, 1));
         let late = claim(&shared, Slot(0), at(1), LEASE).unwrap();
         assert!(claim(&shared, Slot(0), at(5), LEASE).is_none());
+        let is_held = |seconds| is_gate_held(&shared, Slot(0), at(seconds));
+        assert!(is_held(5) && !is_held(6) && !is_gate_held(&shared, Slot(1), at(5)));
         let next = claim(&shared, Slot(0), at(6), LEASE).unwrap();
         drop(late);
         assert!(claim(&shared, Slot(0), at(7), LEASE).is_none());

@@ -218,6 +218,11 @@ impl<S> Board<S> {
         gate::claim(&self.shared, slot, now, lease)
     }
 
+    /// Whether somebody holds the destination's gate at `now`.
+    pub fn is_gate_held(&self, slot: Slot, now: Timestamp) -> bool {
+        gate::is_gate_held(&self.shared, slot, now)
+    }
+
     /// Takes one of a destination's `most` places; `None` when all are taken.
     pub fn take_place(&self, slot: Slot, most: NonZeroU32) -> Option<PlaceGuard> {
         place::take(&self.shared, slot, most)

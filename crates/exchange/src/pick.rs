@@ -10,6 +10,7 @@ use model::id::{DestinationIndex, Slot};
 use model::random::Random;
 use model::ratio::Ratio;
 use model::request::{Fields, RequestFacts};
+use model::time::Timestamp;
 use retry::Pool;
 
 use crate::limit::ClientKey;
@@ -152,6 +153,11 @@ fn is_full(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared)
     limited.is_some_and(|(slot, most)| shared.is_full(slot, Places { most, cluster: cluster.budget }))
 }
 
+fn is_held(now: Timestamp, cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> bool {
+    let gated = cluster.destinations.get(index.index()).filter(|destination| destination.is_gated);
+    gated.is_some_and(|destination| shared.is_held(destination.slot, now))
+}
+
 /// Claims the destination's gate where one stands, and one of its places where they are counted.
 fn admit(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -> Result<Admission, Refused> {
     let destination = cluster.destinations.get(index.index()).ok_or(Refused::Gate)?;
@@ -166,10 +172,14 @@ fn admit(cluster: &ClusterView, index: DestinationIndex, shared: &impl Shared) -
     }
 }
 
-/// How the untried ones are doing.
-pub(crate) fn pool(cluster: &ClusterView, tried: &IndexSet, shared: &impl Shared) -> Pool {
+/// How the untried ones are doing that could take a request at this moment: not the full ones, nor those whose gate
+/// somebody holds.
+pub(crate) fn pool(now: Timestamp, cluster: &ClusterView, tried: &IndexSet, shared: &impl Shared) -> Pool {
     let mut pool = Pool::Empty;
     for (index, _) in cluster.picker.candidates(&cluster.available, tried).iter() {
+        if is_full(cluster, index, shared) || is_held(now, cluster, index, shared) {
+            continue;
+        }
         match cluster.destinations.get(index.index()) {
             Some(destination) if shared.is_failing(destination.slot) => pool = Pool::Failing,
             Some(_) | None => return Pool::Good,

@@ -226,11 +226,15 @@ pub trait Shared {
     /// Takes the price of one retry from the cluster's budget; false when it is not there. Never called with nothing.
     /// What comes in (`retry::budget`) is paid at the core's tick, so that a request that succeeds writes nothing.
     fn withdraw(&self, budget: u32, cost: Cost) -> bool;
+    /// Gives back what [`Shared::withdraw`] took for a retry that found nobody to go to.
+    fn refund(&self, budget: u32, cost: Cost);
     /// Whether the cluster's budget holds the price of one retry. Takes nothing.
     fn can_pay(&self, budget: u32, cost: Cost) -> bool;
     /// Claims the destination's gate, and one of its places where they are counted, for the attempt that begins. An
     /// error: nothing was claimed.
     fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused>;
+    /// Whether somebody holds the destination's gate at `now`.
+    fn is_held(&self, slot: Slot, now: Timestamp) -> bool;
     /// Takes one of the destination's places, for the attempt that begins; false when there is none.
     fn occupy(&self, slot: Slot, places: Places) -> bool;
     /// Whether all of the destination's places are taken at this moment.

@@ -157,6 +157,10 @@ impl Shared for Sharing<'_> {
         self.board.board().withdraw(budget, cost.0)
     }
 
+    fn refund(&self, budget: u32, cost: Cost) {
+        self.board.board().deposit(budget, cost.0, u32::MAX);
+    }
+
     fn can_pay(&self, budget: u32, cost: Cost) -> bool {
         self.board.board().balance(budget) >= cost.0
     }
@@ -183,6 +187,10 @@ impl Shared for Sharing<'_> {
 
     fn is_full(&self, slot: Slot, places: Places) -> bool {
         self.board.board().is_full(slot, places.most)
+    }
+
+    fn is_held(&self, slot: Slot, now: Timestamp) -> bool {
+        self.board.board().is_gate_held(slot, now)
     }
 
     fn is_queued(&self, cluster: u32) -> bool {

@@ -13,6 +13,12 @@ use crate::reason::Reason;
 use crate::snapshot::{ClusterView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Content, Shared, Step};
 
+/// What may follow, and what was taken from the budget for it.
+struct Paid {
+    target: Target,
+    cost: Cost,
+}
+
 /// What a call of the machine looks at.
 pub(super) struct Ground<'a, S> {
     pub(super) now: Timestamp,
@@ -39,13 +45,13 @@ impl Exchange {
         {
             return self.forward(running, end, content, cluster);
         }
-        match self.decide(end, replay, ground) {
-            Ok(_) => {}
+        let cost = match self.decide(end, replay, ground) {
+            Ok(Paid { cost, .. }) => cost,
             Err(denied) => {
                 self.denied = Some(denied);
                 return self.forward(running, end, content, cluster);
             }
-        }
+        };
         match pick::next(
             ground.cluster,
             &self.tried,
@@ -70,6 +76,7 @@ impl Exchange {
                 self.answer(Answer::of(Reason::NoLiveUpstreams))
             }
             Picked::Nobody | Picked::Busy => {
+                refund(cost, ground.cluster, ground.shared);
                 self.denied = Some(RetryDenied::Untried);
                 self.forward(running, end, content, cluster)
             }
@@ -99,7 +106,7 @@ impl Exchange {
         self.note_cut(now, end, snapshot, worker);
         let ground = Ground { now, cluster, snapshot, shared };
         match self.decide(end, replay, &ground) {
-            Ok(Target::SameFresh) => {
+            Ok(Paid { target: Target::SameFresh, .. }) => {
                 // The gate, if there is one, passes on to the resend.
                 let left = Running { attempt: Attempt { admission: Admission::Open, ..running.attempt }, ..running };
                 self.leave(left, end, Repeat::Possible);
@@ -108,7 +115,7 @@ impl Exchange {
                 self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
                 Step::Connect(attempt)
             }
-            Ok(Target::Next) => {
+            Ok(Paid { target: Target::Next, cost }) => {
                 self.leave(running, end, Repeat::Possible);
                 self.charge(running, cluster, worker);
                 if matches!(end.failure, Some(FailureKind::HeadTimeout | FailureKind::TryTimeout)) {
@@ -120,6 +127,7 @@ impl Exchange {
                         Step::Connect(self.connect(now, running.attempt.cluster, picked, snapshot, worker))
                     }
                     Picked::Nobody | Picked::Busy => {
+                        refund(cost, cluster, shared);
                         self.denied = Some(RetryDenied::Untried);
                         let reason = if cluster.compat == Compat::Nginx { Reason::NoLiveUpstreams } else { reason };
                         self.last_answer(reason, cluster.compat)
@@ -144,13 +152,8 @@ impl Exchange {
         if is_welcome { Trial::Welcome } else { Trial::LastResort }
     }
 
-    /// Asks the rules, then the budget.
-    fn decide(
-        &self,
-        end: &AttemptEnd,
-        replay: Replay,
-        ground: &Ground<'_, impl Shared>,
-    ) -> Result<Target, RetryDenied> {
+    /// Asks the rules, then the budget: before somebody is picked, so that no destination is held in vain.
+    fn decide(&self, end: &AttemptEnd, replay: Replay, ground: &Ground<'_, impl Shared>) -> Result<Paid, RetryDenied> {
         let cluster = ground.cluster;
         let walk = Walk {
             attempts: self.attempts,
@@ -159,14 +162,18 @@ impl Exchange {
             is_stale_used: self.resend == Resend::Used,
             replay,
             time_left: self.deadline.map(|deadline| deadline.since(ground.now)),
-            pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(cluster, &self.tried, ground.shared) },
+            pool: if self.is_bound(cluster) {
+                Pool::Empty
+            } else {
+                pick::pool(ground.now, cluster, &self.tried, ground.shared)
+            },
         };
         match retry::decide(self.rules(cluster, ground.snapshot), cluster.compat, &self.request, end, &walk) {
             // nginx's rules do not look at who is left.
             Verdict::Retry { target: Target::Next, .. } if self.is_bound(cluster) => Err(RetryDenied::Untried),
             Verdict::Retry { target, cost, .. } => {
                 if cost == Cost::FREE || ground.shared.withdraw(cluster.budget, cost) {
-                    Ok(target)
+                    Ok(Paid { target, cost })
                 } else {
                     Err(RetryDenied::Budget)
                 }
@@ -191,5 +198,12 @@ impl Exchange {
             }
             (Held::Response, Compat::Nginx) | (Held::Nothing, _) => self.answer(Answer::of(reason)),
         }
+    }
+}
+
+/// Nobody was there to take the repeated request, whatever the rules had seen just before.
+fn refund(cost: Cost, cluster: &ClusterView, shared: &impl Shared) {
+    if cost != Cost::FREE {
+        shared.refund(cluster.budget, cost);
     }
 }

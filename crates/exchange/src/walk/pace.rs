@@ -24,7 +24,7 @@ impl Exchange {
             is_stale_used: self.resend == Resend::Used,
             replay,
             time_left: self.deadline.map(|deadline| deadline.since(now)),
-            pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(cluster, &self.tried, shared) },
+            pool: if self.is_bound(cluster) { Pool::Empty } else { pick::pool(now, cluster, &self.tried, shared) },
         };
         retry::may_be_cut(self.rules(cluster, snapshot), &self.request, &walk)
             && shared.can_pay(cluster.budget, Cost::TIMEOUT)

@@ -187,23 +187,32 @@ pub struct Board {
     pub in_flight: RefCell<InFlight>,
     pub places: RefCell<BTreeMap<u32, u32>>,
     pub is_queued: Cell<bool>,
+    /// Requests in flight and times to first byte, by slot.
+    pub loads: RefCell<BTreeMap<u32, u32>>,
+    pub latencies: RefCell<BTreeMap<u32, Duration>>,
+    /// Somebody else is always quicker to take a place.
+    pub is_overtaken: Cell<bool>,
     /// How often a place was asked for.
     pub asked: Cell<u32>,
 }
 
 impl Shared for Board {
-    fn in_flight(&self, _: Slot) -> u32 {
-        0
+    fn in_flight(&self, slot: Slot) -> u32 {
+        self.loads.borrow().get(&slot.0).copied().unwrap_or(0)
     }
 
-    fn latency(&self, _: Slot) -> Option<Duration> {
-        None
+    fn latency(&self, slot: Slot) -> Option<Duration> {
+        self.latencies.borrow().get(&slot.0).copied()
     }
 
     fn withdraw(&self, _: u32, cost: Cost) -> bool {
         assert_ne!(cost.0, 0);
         self.spent.set(self.spent.get() + cost.0);
         !self.is_broke.get()
+    }
+
+    fn refund(&self, _: u32, cost: Cost) {
+        self.spent.set(self.spent.get() - cost.0);
     }
 
     fn can_pay(&self, _: u32, _: Cost) -> bool {
@@ -221,12 +230,19 @@ impl Shared for Board {
         Ok(())
     }
 
+    fn is_held(&self, slot: Slot, _: Timestamp) -> bool {
+        self.taken.borrow().contains(&slot.0)
+    }
+
     fn is_full(&self, slot: Slot, places: Places) -> bool {
         self.places.borrow().get(&slot.0).is_some_and(|taken| *taken >= places.most.get())
     }
 
     fn occupy(&self, slot: Slot, places: Places) -> bool {
         self.asked.set(self.asked.get() + 1);
+        if self.is_overtaken.get() {
+            return false;
+        }
         let mut taken = self.places.borrow_mut();
         let taken = taken.entry(slot.0).or_default();
         let is_free = *taken < places.most.get();

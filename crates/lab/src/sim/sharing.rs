@@ -73,6 +73,10 @@ impl Shared for Sharing<'_> {
         self.board.board().withdraw(budget, cost.0)
     }
 
+    fn refund(&self, budget: u32, cost: Cost) {
+        self.board.board().deposit(budget, cost.0, u32::MAX);
+    }
+
     fn can_pay(&self, budget: u32, cost: Cost) -> bool {
         self.board.board().balance(budget) >= cost.0
     }
@@ -90,6 +94,10 @@ impl Shared for Sharing<'_> {
 
     fn is_full(&self, _: Slot, _: Places) -> bool {
         false
+    }
+
+    fn is_held(&self, slot: Slot, now: Timestamp) -> bool {
+        self.board.board().is_gate_held(slot, now)
     }
 
     fn is_queued(&self, _: u32) -> bool {
