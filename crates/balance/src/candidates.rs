@@ -86,14 +86,6 @@ impl<'a> Candidates<'a> {
         self.weights == Weights::Equal
     }
 
-    /// The smallest weight above 0 in the cluster.
-    pub fn lightest(&self) -> u32 {
-        match self.weights {
-            Weights::Equal => self.members.first().map_or(1, |member| member.weight),
-            Weights::Differ { lightest } => lightest,
-        }
-    }
-
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -105,8 +97,5 @@ pub(crate) enum Weights {
     /// All the same, above 0.
     Equal,
     /// Some differ, or some are 0.
-    Differ {
-        /// The smallest above 0; 1 when there is none.
-        lightest: u32,
-    },
+    Differ,
 }

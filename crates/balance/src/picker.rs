@@ -248,7 +248,7 @@ fn weights(members: &[Member]) -> Weights {
     if first > 0 && members.iter().all(|member| member.weight == first) {
         return Weights::Equal;
     }
-    Weights::Differ { lightest: members.iter().map(|member| member.weight).filter(|&w| w > 0).min().unwrap_or(1) }
+    Weights::Differ
 }
 
 /// The sort key of .NET's OrdinalIgnoreCase: UTF-16 units of the upper-cased text.

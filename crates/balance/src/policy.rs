@@ -38,20 +38,20 @@ pub(crate) fn draw(
         .map(|(index, _)| index)
 }
 
-/// A destination's requests in flight against its weight, in whole units of the lightest weight: 8 in flight at weight
-/// 100 and none at weight 1 are equal. A finer measure would send the light one a request whenever it is idle, which at
-/// low load is far more than its share; equals are settled by a draw, which keeps the shares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Burden(u64);
-
-impl Burden {
-    pub(crate) fn of(index: DestinationIndex, candidates: &Candidates<'_>, loads: &dyn Loads) -> Self {
-        let in_flight = u64::from(loads.in_flight(index));
-        if candidates.has_equal_weights() {
-            return Self(in_flight);
-        }
-        let units = in_flight * u64::from(candidates.lightest());
-        // Candidates have a weight above 0.
-        Self(units.checked_div(u64::from(candidates.weight(index))).unwrap_or(u64::MAX))
+/// Whether one is less busy than another: with one request more it would be no busier for its weight than the other is now.
+/// Where neither is less busy than the other they are equals, which a draw by weight settles: a measure that tells them
+/// apart would send a light one a request whenever it is idle, or none before the heavy ones are laden. Only the two weights
+/// count, so that a light destination blurs nothing between two heavy ones.
+pub(crate) fn is_less_busy(
+    one: DestinationIndex,
+    other: DestinationIndex,
+    candidates: &Candidates<'_>,
+    loads: &dyn Loads,
+) -> bool {
+    let [mine, theirs] = [one, other].map(|index| u64::from(loads.in_flight(index)));
+    if candidates.has_equal_weights() {
+        return mine < theirs;
     }
+    // No product reaches 2^64: a weight is below 2^32, and the number of requests with one more is at most that.
+    (mine + 1) * u64::from(candidates.weight(other)) <= theirs * u64::from(candidates.weight(one))
 }

@@ -1,6 +1,9 @@
 //! Tests of the policies through the picker.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod hashing;
+mod light;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

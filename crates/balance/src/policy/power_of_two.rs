@@ -1,13 +1,13 @@
 //! PowerOfTwoChoices: of two distinct destinations drawn at random the one with fewer requests in flight.
 //!
-//! Signal: requests in flight for the weight. Rule: the first drawn wins a tie. Weights: both draws are by
+//! Signal: requests in flight for the weight, of the two alone. Rule: the first drawn wins among equals. Weights: both draws are by
 //! weight. Cold start: with nothing in flight it is the first draw. Source: Mitzenmacher, "The power of two choices in
 //! randomized load balancing", 2001; YARP's policy of this name.
 
 use model::id::DestinationIndex;
 use model::random::Random;
 
-use super::{Burden, draw};
+use super::{draw, is_less_busy};
 use crate::candidates::{Candidates, Loads};
 
 pub(crate) fn pick(candidates: &Candidates<'_>, loads: &dyn Loads, random: &mut Random) -> Option<DestinationIndex> {
@@ -24,6 +24,5 @@ pub(crate) fn pick(candidates: &Candidates<'_>, loads: &dyn Loads, random: &mut 
     let Some(second) = second else {
         return Some(first);
     };
-    let burden = |index| Burden::of(index, candidates, loads);
-    Some(if burden(second) < burden(first) { second } else { first })
+    Some(if is_less_busy(second, first, candidates, loads) { second } else { first })
 }
