@@ -14,7 +14,9 @@ use testkit::client::Client;
 use testkit::destination::{Act, Destination, Moment, answer, refusing};
 use testkit::message::Message;
 
-/// H1: with `retry-on 503` the failing server got 4 requests and the client the 503.
+/// H1: with `retry-on 503` the failing server got 4 requests and the client the 503. H2: with `option redispatch`
+/// another server was asked at once, unless balancing was by hash or a cookie pinned; here by hash, too
+/// (`balancing_by_key_and_by_time`).
 #[test]
 fn a_repeated_request_goes_to_another_destination_and_not_to_the_one_that_failed() {
     let (failing, good) = (Destination::answering(503, "no"), Destination::answering(200, "b"));

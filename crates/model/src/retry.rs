@@ -57,7 +57,7 @@ impl RetryRules {
 /// How many retries a cluster's traffic pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryBudget {
-    /// Percent of the recent first attempts that may be repeated; 0 to 100.
+    /// Percent of the attempts that lately ended well that may be repeated; 0 to 100.
     pub percent: u8,
     /// Retries a second that are always paid for, so that a quiet cluster may retry at all.
     pub per_second: u16,

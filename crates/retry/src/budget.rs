@@ -1,7 +1,7 @@
 //! The retry budget of a cluster: a token bucket in integer milli-tokens.
 //!
-//! Each first attempt pays a deposit (0.2 tokens unless told otherwise) and a floor brings tokens each second (3), so that retries stay below a
-//! fifth of the recent traffic while a quiet cluster may still retry. What is not used expires: the balance leaks with
+//! Each attempt that ends well pays a deposit (0.2 tokens unless told otherwise) and a floor brings tokens each second (3), so that in
+//! the long run retries stay near a fifth of what is served while a quiet cluster may still retry. What is not used expires: the balance leaks with
 //! a time constant of 10 s (one number in place of a queue of deposits), so the floor alone never piles up more than
 //! 30 tokens. A retry costs 1; after a timeout 2, since it has held resources for long; of a request that was provably
 //! not sent 0.25. Source: Finagle's RetryBudget, with prices of our own.
@@ -31,7 +31,7 @@ impl Cost {
     pub const TIMEOUT: Self = Self(2000);
 }
 
-/// What each first attempt deposits under these settings.
+/// What each attempt that ends well deposits under these settings.
 pub fn deposit(budget: RetryBudget) -> Cost {
     Cost(u32::from(budget.percent) * 10)
 }
@@ -79,7 +79,7 @@ impl Bucket {
         }
     }
 
-    /// `count` first attempts were made.
+    /// `count` attempts ended well.
     pub fn deposit(&mut self, now: Timestamp, count: u32) {
         self.advance(now);
         self.balance = self.balance.saturating_add(count.saturating_mul(deposit(RetryBudget::NATIVE).0));
