@@ -57,7 +57,7 @@ fn usage_errors_are_2_and_refused_configurations_are_3() {
         let output = lazaret(&[command, "-c", &unreadable.display().to_string()]);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{command}: {text}");
-        assert!(text.contains("shop") && text.contains("/nonexistent/ca.pem"), "{command}: {text}");
+        assert!(text.contains("ca.yaml:5:") && text.contains("/nonexistent/ca.pem"), "{command}: {text}");
     }
     assert_eq!(lazaret(&["check", "-c", "/nonexistent/lazaret.yaml"]).status.code(), Some(3));
 }
@@ -84,16 +84,44 @@ fn a_place_that_run_cannot_open_is_refused_by_check_with_its_line_and_is_not_tou
     assert!(text.contains("warning: control.token_file /nowhere/token: "), "{text}");
     assert!(!log.exists() && !folder.path().join("run").exists(), "check made something");
 
-    write("/nowhere/access.log", "off");
-    for command in ["check", "run"] {
-        let (code, text) = ask(command);
-        assert_eq!(code, Some(3), "{command}: {text}");
-        assert!(text.contains("lazaret.yaml:2:13") && text.contains("a folder that exists"), "{command}: {text}");
+    let own = folder.path().display().to_string();
+    let refused = |place: &str, words: &str| {
+        let said = ["check", "run"].map(|command| {
+            let (code, text) = ask(command);
+            assert_eq!(code, Some(3), "{command}: {text}");
+            assert!(text.contains(place) && text.contains(words), "{command}: {text}");
+            // Beside what is no mistake.
+            text.lines().filter(|line| !line.contains("token_file /nowhere")).collect::<Vec<_>>().join("\n")
+        });
+        assert_eq!(said[0], said[1], "check and run say the same");
+    };
+    for log in ["/nowhere/access.log", &own, &format!("{own}/new/"), "/proc/log", "/proc/self/status", "/sys/log"] {
+        write(log, "off");
+        refused("lazaret.yaml:2:13", "a folder that exists");
     }
-    write("off", &folder.path().join("a/b/control.sock").display().to_string());
-    let (code, text) = ask("check");
-    assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("lazaret.yaml:3:") && text.contains("the control socket"), "{text}");
+    for socket in [format!("{own}/a/b/control.sock"), format!("{own}/s/"), "/proc/s".into(), file.display().to_string()]
+    {
+        write("off", &socket);
+        refused("lazaret.yaml:3:", "the control socket");
+    }
+}
+
+#[test]
+fn a_socket_that_another_process_has_ends_the_start_with_1_though_check_finds_no_mistake() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let (file, socket) = (folder.path().join("lazaret.yaml"), folder.path().join("taken.sock"));
+    let _taken = std::os::unix::net::UnixListener::bind(&socket).expect("the folder is ours");
+    let text = format!(
+        "version: 1\ncontrol: {{address: \"127.0.0.1:0\", socket: {}}}\nlisteners: {{web: {{address: \"127.0.0.1:0\"}}}}\n",
+        socket.display()
+    );
+    std::fs::write(&file, text).expect("the folder is ours");
+    for (command, code) in [("check", 0), ("run", 1)] {
+        let output = lazaret(&[command, "-c", &file.display().to_string()]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command}: {text}");
+        assert!(code == 0 || text.contains("another process listens there"), "{text}");
+    }
 }
 
 #[test]

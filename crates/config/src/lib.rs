@@ -75,11 +75,39 @@ impl Loaded {
     /// A report of mistakes that show only when the files are read that the configuration names: for each the setting,
     /// what is wrong with it, and what mends it.
     pub fn refuse<'a>(&self, mistakes: impl IntoIterator<Item = (Path, &'a str, &'a str)>) -> Box<Report> {
-        let diagnostics = mistakes.into_iter().map(|(path, what, mend)| {
-            Diagnostic::error(what).label(mend).at(&self.source, self.origins.span_of(&path))
-        });
-        Box::new(Report { source: self.source.clone(), diagnostics: diagnostics.collect() })
+        refuse(&self.source, &self.origins, mistakes)
     }
+}
+
+/// A rhi.yaml that nothing is wrong with.
+#[derive(Clone, Debug)]
+pub struct LoadedRhi {
+    /// What it says, defaults filled in.
+    pub config: RhiConfig,
+    /// Where each value came from.
+    pub origins: Origins,
+    /// What is worth a word, in the order of the file.
+    pub warnings: Vec<Diagnostic>,
+    /// The file.
+    pub source: Source,
+}
+
+impl LoadedRhi {
+    /// As [`Loaded::refuse`].
+    pub fn refuse<'a>(&self, mistakes: impl IntoIterator<Item = (Path, &'a str, &'a str)>) -> Box<Report> {
+        refuse(&self.source, &self.origins, mistakes)
+    }
+}
+
+fn refuse<'a>(
+    source: &Source,
+    origins: &Origins,
+    mistakes: impl IntoIterator<Item = (Path, &'a str, &'a str)>,
+) -> Box<Report> {
+    let diagnostics = mistakes
+        .into_iter()
+        .map(|(path, what, mend)| Diagnostic::error(what).label(mend).at(source, origins.span_of(&path)));
+    Box::new(Report { source: source.clone(), diagnostics: diagnostics.collect() })
 }
 
 /// Reads a configuration. `name` is the file's name for messages; `compat` overrides that of every cluster.
@@ -137,15 +165,17 @@ pub fn control_of(name: &str, bytes: &[u8]) -> Option<Control> {
     }
 }
 
-/// Reads an rhi.yaml. Gives the warnings, too.
-pub fn load_rhi(name: &str, bytes: &[u8]) -> Result<(RhiConfig, Vec<Diagnostic>), Box<Report>> {
+/// Reads a rhi.yaml.
+pub fn load_rhi(name: &str, bytes: &[u8]) -> Result<LoadedRhi, Box<Report>> {
     let source = decode(name, bytes)?;
     let root = parsed(&source, format::yaml::parse(&source))?;
     let mut reading = Reading::new(&source, Dialect::Rhi, DefaultsOf::Native);
     let config = resolve::rhi::resolve(&mut reading, &root);
-    let (_, warnings) = finish(reading)?;
-    let missing = || Report::single(source.clone(), Diagnostic::error("the file is incomplete"));
-    Ok((config.ok_or_else(missing)?, warnings))
+    let (origins, warnings) = finish(reading)?;
+    match config {
+        Some(config) => Ok(LoadedRhi { config, origins, warnings, source }),
+        None => Err(Report::single(source, Diagnostic::error("the file is incomplete"))),
+    }
 }
 
 fn decode(name: &str, bytes: &[u8]) -> Result<Source, Box<Report>> {

@@ -89,7 +89,7 @@ fn read(bytes: &[u8], kind: FileKind) {
 fn read_rhi(bytes: &[u8]) {
     match load_rhi("file", bytes) {
         Err(report) => refused(&report),
-        Ok((_, warnings)) => places_lie_within(&Source::new("file", bytes).unwrap(), &warnings),
+        Ok(loaded) => places_lie_within(&loaded.source, &loaded.warnings),
     }
 }
 

@@ -7,7 +7,7 @@ use config::load_rhi;
 use model::vip::{Condition, OnExit, RhiConfig, Unreachable};
 
 fn read(text: &str) -> RhiConfig {
-    load_rhi("rhi.yaml", text.as_bytes()).unwrap_or_else(|report| panic!("{report}")).0
+    load_rhi("rhi.yaml", text.as_bytes()).unwrap_or_else(|report| panic!("{report}")).config
 }
 
 #[test]

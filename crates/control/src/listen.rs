@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,21 +165,9 @@ impl Shared {
 }
 
 impl UnixSocket {
-    /// Binds with mode 0660. A socket that nobody listens on any more is replaced, and its folder is made when only
-    /// that is missing.
+    /// Binds one, as [`files::socket::bind`] does.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-            fs::create_dir(folder)?;
-        }
-        match UnixStream::connect(path) {
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there")),
-            // A plain file refuses just as a dead socket does: it is left alone, and binding fails.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_socket(path) => fs::remove_file(path)?,
-            Err(_) => {}
-        }
-        let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
-        Self::own(listener, path)
+        Self::own(files::socket::bind(path)?, path)
     }
 
     /// One that another process has bound to `path`, and may go on with.
@@ -197,24 +185,6 @@ impl UnixSocket {
     }
 }
 
-/// Whether [`UnixSocket::bind`] could bind the path, unless a process listens there. Nothing is made or changed.
-pub fn can_bind(path: &Path) -> io::Result<()> {
-    // Of a path that is too long for a socket.
-    std::os::unix::net::SocketAddr::from_pathname(path)?;
-    let is_taken = fs::symlink_metadata(path).is_ok() && !is_socket(path);
-    if is_taken {
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "there is something that is no socket"));
-    }
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        Some(missing) => files::can_make(missing),
-        None => files::can_make(path),
-    }
-}
-
-fn is_socket(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
-}
-
 impl Drop for UnixSocket {
     fn drop(&mut self) {
         if self.is_handed_over.load(Ordering::Relaxed) {
@@ -229,6 +199,8 @@ impl Drop for UnixSocket {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]

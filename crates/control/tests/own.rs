@@ -331,18 +331,6 @@ fn a_stale_socket_is_replaced_a_living_one_is_not_and_other_files_are_left_alone
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 
-#[test]
-fn what_could_not_be_bound_is_told_beforehand() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    std::fs::write(&file, "precious").unwrap();
-    let (deep, long) = (folder.path().join("no").join("such").join("s"), folder.path().join("s".repeat(108)));
-    for (path, can) in [(folder.path().join("s"), true), (file, false), (deep, false), (long, false)] {
-        assert_eq!(control::listen::can_bind(&path).is_ok(), can, "{}", path.display());
-        assert_eq!(Listeners::bind(&control(ControlSocket::Path(path))).is_ok(), can);
-    }
-}
-
 #[tokio::test]
 async fn a_wait_is_as_long_as_asked_for() {
     let served = serve();

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::unistd::{AccessFlags, access};
+
+use crate::place::{can_keep, can_make_file, may_write};
 
 /// Opens the file for appending, or makes it. It may be a pipe that somebody reads from; where nobody does that is an error,
 /// for an open that waits for a reader is ended by nothing. Writing then waits as usual.
@@ -20,35 +21,26 @@ pub fn append(path: &Path) -> io::Result<File> {
         }
         opened => opened?,
     };
+    can_keep(&file)?;
     let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
     fcntl(&file, FcntlArg::F_SETFL(flags - OFlag::O_NONBLOCK))?;
     Ok(file)
 }
 
-/// Whether this process could append to the file, or make it when there is none. Nothing is opened, made or changed, so
-/// nobody finds out whether a pipe has a reader.
+/// Whether [`append`] would do, told without making or changing anything. A file that is there is opened, as it would be, and
+/// closed again; nobody finds out whether a pipe has a reader, who would take that for the end.
 pub fn can_append(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => append(path).map(drop),
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => Ok(access(path, AccessFlags::W_OK)?),
+        Ok(found) if found.file_type().is_socket() => Err(Errno::ENXIO.into()),
+        Ok(_) => may_write(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
             // It is made where the link leads to. Links in a circle are another error.
             Ok(target) => can_append(&path.parent().unwrap_or(Path::new("")).join(target)),
-            Err(_) => can_make(path),
+            Err(_) => can_make_file(path),
         },
         Err(error) => Err(error),
-    }
-}
-
-/// Whether this process could make something at the path, where nothing is yet.
-pub fn can_make(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match access(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
-        Ok(()) => Ok(()),
-        Err(errno) => {
-            let error = io::Error::from(errno);
-            Err(io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display())))
-        }
     }
 }
 
@@ -79,6 +71,43 @@ mod tests {
         if !nix::unistd::geteuid().is_root() {
             std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
             assert_eq!(can_append(&old).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+    }
+
+    #[test]
+    fn a_place_that_could_be_appended_to_is_one_that_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        for (to, link) in [("new", "link"), ("nowhere/new", "lost"), ("circle", "circle"), ("new/", "link-to-folder")] {
+            std::os::unix::fs::symlink(to, at(link)).unwrap();
+        }
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, can) in [
+            ("file", true),
+            ("file/", false),
+            ("file/new", false),
+            ("new/", false),
+            ("new/.", false),
+            ("none/new", false),
+            ("none/../new", false),
+            (".", false),
+            ("", false),
+            ("lost", false),
+            ("circle", false),
+            ("link-to-folder", false),
+            ("socket", false),
+            ("link", true),
+            ("new", true),
+            ("/proc", false),
+            ("/proc/new", false),
+            ("/proc/self/status", false),
+            ("/sys/new", false),
+            ("/sys/kernel/notes", false),
+            ("/dev/null", true),
+        ] {
+            let said = can_append(&at(name));
+            assert_eq!((said.is_ok(), append(&at(name)).is_ok()), (can, can), "{name}: {said:?}");
         }
     }
 

@@ -3,24 +3,28 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use config::LoadedRhi;
 use model::vip::{Condition, OnExit, RhiConfig, Unreachable};
 
 use crate::cli::Format;
-use crate::{Exit, complain, file, print};
+use crate::file::NoConfig;
+use crate::{Exit, complain, file, places, print};
 
 /// Checks a file and prints it with every default filled in.
 pub(crate) fn check(path: &Path, format: Format) -> Exit {
-    match file::load(path) {
-        Ok((config, warnings)) => {
-            for warning in &warnings {
+    let checked = file::load(path).and_then(|loaded| {
+        places::check(&loaded).map_err(NoConfig::Refused)?;
+        Ok(loaded)
+    });
+    match checked {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
                 complain(warning);
             }
-            for (key, log) in [("main_log", &config.main_log), ("error_log", &config.error_log)] {
-                let refused = log.as_ref().and_then(|path| Some((path, files::can_append(path).err()?)));
-                if let Some((path, error)) = refused {
-                    complain(format!("warning: {key} {} cannot be opened, and run would end: {error}", path.display()));
-                }
+            if let Some(warning) = places::warnings(&loaded) {
+                complain(format_args!("warning: {warning}"));
             }
+            let LoadedRhi { config, warnings, .. } = loaded;
             match format {
                 Format::Text => print(&shown(&config)),
                 Format::Json => print(&serde_json::json!({"config": config, "warnings": warnings}).to_string()),
@@ -29,10 +33,10 @@ pub(crate) fn check(path: &Path, format: Format) -> Exit {
         }
         Err(no_config) => {
             match (&no_config, format) {
-                (file::NoConfig::Refused(report), Format::Json) => {
+                (NoConfig::Refused(report), Format::Json) => {
                     print(&serde_json::json!({"errors": report.diagnostics}).to_string());
                 }
-                (file::NoConfig::Refused(_) | file::NoConfig::Unreadable(_), Format::Text | Format::Json) => {
+                (NoConfig::Refused(_) | NoConfig::Unreadable(_), Format::Text | Format::Json) => {
                     complain(no_config.drawn());
                 }
             }

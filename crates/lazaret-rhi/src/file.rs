@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use config::{Diagnostic, Style};
-use model::vip::RhiConfig;
+use config::{LoadedRhi, Style};
 
 /// Why there is no configuration.
 pub(crate) enum NoConfig {
@@ -14,7 +13,7 @@ pub(crate) enum NoConfig {
 }
 
 /// Reads and checks a file.
-pub(crate) fn load(path: &Path) -> Result<(RhiConfig, Vec<Diagnostic>), NoConfig> {
+pub(crate) fn load(path: &Path) -> Result<LoadedRhi, NoConfig> {
     let bytes = files::read_given(path, MAX_BYTES)
         .map_err(|error| NoConfig::Unreadable(format!("{}: {error}", path.display())))?;
     config::load_rhi(&path.display().to_string(), &bytes).map_err(NoConfig::Refused)

@@ -7,6 +7,7 @@
 mod cli;
 
 mod file;
+mod places;
 
 mod check;
 mod run;

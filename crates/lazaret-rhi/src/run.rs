@@ -4,37 +4,47 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use config::LoadedRhi;
 use model::vip::RhiConfig;
 use rhi_agent::capabilities;
 use rhi_agent::driver::{self, Hooks};
 use rhi_agent::netlink::linux::Linux;
 use rhi_agent::netlink::monitor;
-use telemetry::logs::{LogOptions, Logs};
+use telemetry::logs::{LogError, LogOptions, Logs};
 use tokio::sync::mpsc;
 
-use crate::{Exit, complain, file};
+use crate::file::NoConfig;
+use crate::{Exit, complain, file, places};
 
 /// How long the last lines may take to reach the disk.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs until a planned stop.
 pub(crate) fn run(path: &Path) -> Exit {
-    let (config, warnings) = match file::load(path) {
+    let loaded = match file::load(path) {
         Ok(loaded) => loaded,
         Err(no_config) => {
             complain(no_config.drawn());
             return Exit::ConfigRefused;
         }
     };
-    let options =
-        LogOptions { main: config.main_log.clone(), error: config.error_log.clone(), ..LogOptions::default() };
+    let options = LogOptions {
+        main: loaded.config.main_log.clone(),
+        error: loaded.config.error_log.clone(),
+        ..LogOptions::default()
+    };
     let logs = match telemetry::logs::start(&options) {
         Ok(logs) => logs,
-        Err(error) => {
+        Err(LogError::Open { path, source }) => {
+            complain(NoConfig::Refused(places::log_refused(&loaded, &path, &source)).drawn());
+            return Exit::ConfigRefused;
+        }
+        Err(error @ (LogError::Filter { .. } | LogError::AlreadySet(_))) => {
             complain(error);
             return Exit::Failed;
         }
     };
+    let LoadedRhi { config, warnings, .. } = loaded;
     for warning in warnings {
         tracing::warn!(target: "lazaret_rhi", "{warning}");
     }
@@ -68,7 +78,7 @@ fn serve(path: PathBuf, config: RhiConfig, logs: Logs) -> anyhow::Result<()> {
         );
         let hooks = Hooks {
             load: Box::new(move || match file::load(&path) {
-                Ok((config, warnings)) => {
+                Ok(LoadedRhi { config, warnings, .. }) => {
                     for warning in warnings {
                         tracing::warn!(target: "lazaret_rhi", "{warning}");
                     }

@@ -126,7 +126,7 @@ impl Place {
             return Self { socket: socket.clone(), no_config: None };
         }
         match file::load(&cli.config) {
-            Ok((config, _)) => Self { socket: config.status_socket, no_config: None },
+            Ok(loaded) => Self { socket: loaded.config.status_socket, no_config: None },
             // Asking a daemon must not depend on a file that may be broken just now.
             Err(no_config) => Self { socket: PathBuf::from(DEFAULT_SOCKET), no_config: Some(no_config) },
         }

@@ -55,7 +55,8 @@ impl Lazaret {
     /// Reads the files that the configuration names (certificates, keys, authorities), as the start does, and looks
     /// whether it could open the others, without touching them. Gives what is worth a word about them.
     pub fn check_files(&self) -> Result<Vec<String>, Error> {
-        monitor::prepare(&upstream::Tls::new(), self.config())?;
+        monitor::prepare(&upstream::Tls::new(), self.config())
+            .map_err(|error| places::cluster_refused(&self.loaded, error))?;
         let prepared = listener_tls::prepare(&proxy::ServerTls::new(), &self.loaded).map_err(Error::Config)?;
         places::check(&self.loaded).map_err(Error::Config)?;
         let warnings = prepared.warnings.iter().map(ToString::to_string);

@@ -1,11 +1,9 @@
-//! The command line: what there is to say, and which exit code answers it.
-//!
-//! Exit codes: 0 done, 1 failed while running, 2 usage, 3 configuration refused, 4 control API unreachable, 5 (`status`)
-//! some cluster has no healthy destination.
+//! The command line: what there is to say, and what answers it.
 
 mod check;
 mod client;
 mod demo;
+mod exit;
 mod lab;
 mod run;
 
@@ -14,17 +12,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use lazaret::Error;
 use model::cluster::Compat;
 
-/// What the end of the program says.
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done
-  1  failed while running
-  2  usage: the command line is wrong
-  3  the configuration is refused
-  4  the control API cannot be reached
-  5  `status`: a cluster has no healthy destination";
+use self::exit::{EXIT_CODES, Exit};
 
 /// Health-first L7 load balancer.
 #[derive(Parser)]
@@ -104,7 +95,7 @@ impl ConfigArguments {
 
 /// Reads the command line and does what it says.
 pub(crate) fn main() -> ExitCode {
-    match Line::parse().command {
+    let exit = match Line::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -117,19 +108,28 @@ pub(crate) fn main() -> ExitCode {
         Command::Upgrade(arguments) => client::upgrade::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Line::command(), "lazaret", &mut std::io::stdout());
-            ExitCode::SUCCESS
+            Exit::Done
         }
         Command::Man => match clap_mangen::Man::new(Line::command()).render(&mut std::io::stdout()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Ok(()) => Exit::Done,
+            Err(_) => Exit::Failed,
         },
-    }
+    };
+    exit.into()
 }
 
-/// Prints why a configuration is refused; exit code 3.
-fn refused(report: &config::Report) -> ExitCode {
-    complain(&config::render(&report.source, &report.diagnostics, style()));
-    ExitCode::from(3)
+/// Tells why nothing can be served. `check` and `run` end alike: what `check` finds refuses the configuration at a start, too.
+fn no_start(error: &Error) -> Exit {
+    match error {
+        Error::Config(report) => {
+            complain(&config::render(&report.source, &report.diagnostics, style()));
+            Exit::Refused
+        }
+        Error::Pipeline(_) | Error::Monitor(_) | Error::Control(_) | Error::Write(_) | Error::Start { .. } => {
+            complain(error);
+            Exit::Failed
+        }
+    }
 }
 
 /// Colours, when somebody looks at a terminal.
@@ -146,20 +146,4 @@ fn complain(text: &(impl std::fmt::Display + ?Sized)) {
 /// Writes to standard output; a reader that has gone (`| head`) is no failure.
 fn say(text: &str) {
     let _ = write!(std::io::stdout(), "{text}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exit_codes_are_those_of_the_documentation() {
-        let documented = include_str!("../../../docs/operations.md");
-        let help = Line::command().render_help().to_string();
-        for line in EXIT_CODES.lines().skip(1) {
-            assert!(help.contains(line), "{line}");
-            let row = line.trim_start().split_once("  ").map(|(code, meaning)| format!("| {code} | {meaning} |"));
-            assert!(row.as_ref().is_some_and(|row| documented.contains(row)), "{row:?}");
-        }
-    }
 }

@@ -11,12 +11,12 @@ pub enum Error {
     /// The pipeline lacks a stage that the configuration needs.
     #[error(transparent)]
     Pipeline(#[from] crate::pipeline::PipelineError),
-    /// Health checks cannot be set up as configured.
+    /// The health monitor ended while everything started: a bug there.
     #[error(transparent)]
-    Configure(#[from] monitor::ConfigureError),
-    /// The control API cannot listen.
+    Monitor(#[from] monitor::Gone),
+    /// The control API cannot listen: another process has the address or the socket.
     #[error(transparent)]
-    Control(#[from] control::BindError),
+    Control(control::BindError),
     /// Our own types did not serialise: a bug here.
     #[error("the configuration in code could not be written down: {0}")]
     Write(#[from] serde_json::Error),

@@ -9,7 +9,6 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,17 +53,12 @@ impl Drop for SocketFile {
     }
 }
 
-/// Opens the socket. A file that a dead daemon left is replaced; a living one's is not.
+/// Opens the socket, as [`files::socket::bind`] does. To be called within a runtime.
 pub fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
-    match std::os::unix::net::UnixStream::connect(path) {
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there")),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
-        Err(_) => {}
-    }
-    let listener = UnixListener::bind(path)?;
+    let listener = files::socket::bind(path)?;
     let file = SocketFile { path: path.to_owned() };
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
-    Ok((listener, file))
+    listener.set_nonblocking(true)?;
+    Ok((UnixListener::from_std(listener)?, file))
 }
 
 /// Serves for ever.

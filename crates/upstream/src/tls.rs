@@ -12,7 +12,7 @@ pub use files::read_whole;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::cluster::{UpstreamTls, Verify};
@@ -119,6 +119,20 @@ pub enum TlsError {
     /// The cryptography does not fit.
     #[error("TLS cannot be set up: {0}")]
     Setup(rustls::Error),
+}
+
+impl TlsError {
+    /// The file that is no good, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Read { path, .. }
+            | Self::Certificate { path, .. }
+            | Self::Empty { path }
+            | Self::Key { path, .. }
+            | Self::Pair { path, .. } => Some(path),
+            Self::Platform(_) | Self::Name(_) | Self::Setup(_) => None,
+        }
+    }
 }
 
 impl Default for Tls {

@@ -21,6 +21,7 @@ use crate::builder::Lazaret;
 use crate::error::Error;
 use crate::listener_tls;
 use crate::pipeline::Pipeline;
+use crate::places;
 use crate::running::{Addresses, ReloadError};
 
 /// What reloads need to remember.
@@ -112,14 +113,15 @@ impl Reloads {
             Ok((_, Err(error))) => return Err(refuse(monitor, error.to_string()).await),
             Err(error) => return Err(refuse(monitor, error.to_string()).await),
         };
-        let config = Arc::new(loaded.config);
+        let config = Arc::new(loaded.config.clone());
         let listeners = match workers.prepare_listeners(&config.listeners) {
             Ok(listeners) => listeners,
             Err(error) => return Err(refuse(monitor, error.to_string()).await),
         };
         let summary = match monitor.configure(Arc::clone(&config)).await {
             Ok(summary) => summary,
-            Err(error) => return Err(ReloadError::Refused(error.to_string())),
+            // The monitor has noted it in the journal.
+            Err(error) => return Err(ReloadError::Refused(places::cluster_refused(&loaded, error).to_string())),
         };
         // Before the listeners, which look it up.
         listener_tls::commit(&self.server_tls, secured);

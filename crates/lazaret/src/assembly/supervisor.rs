@@ -103,7 +103,8 @@ impl Supervisor {
         let config = shared(&lazaret);
         let inherited = inheritance.take_control(&config.control);
         let Inheritance { io, sockets: inherited_sockets, predecessor, store, control: _ } = inheritance;
-        let mut control_listeners = control::Listeners::bind_with(&config.control, inherited)?;
+        let mut control_listeners = control::Listeners::bind_with(&config.control, inherited)
+            .map_err(|error| places::control_refused(&lazaret.loaded, error))?;
         let control_sockets = control_listeners.share().map_err(|source| Error::start("the control API", source))?;
         let control_address =
             control_listeners.tcp.local_addr().map_err(|source| Error::start("the control API", source))?;
@@ -138,9 +139,10 @@ impl Supervisor {
             spool: spooling.spool(),
             extensions: lazaret.extensions.clone(),
         };
-        let mut monitor = Monitor::new(context, Arc::clone(&config))?;
+        let mut monitor = Monitor::new(context, Arc::clone(&config))
+            .map_err(|error| places::cluster_refused(&lazaret.loaded, error))?;
         let board = monitor.board();
-        let handle = monitor.handle().ok_or(monitor::ConfigureError::Gone(monitor::Gone))?;
+        let handle = monitor.handle().ok_or(monitor::Gone)?;
         let traffic = proxy::Context {
             io: io.for_traffic(),
             resolver,
@@ -186,7 +188,7 @@ impl Supervisor {
         let (control_stop, stopped) = oneshot::channel();
         tokio::task::spawn_local(monitor.run());
         // Who started it finds the configuration's event in the journal.
-        handle.begun().await.map_err(monitor::ConfigureError::Gone)?;
+        handle.begun().await?;
         let control = tokio::task::spawn_local(serve(api, control_listeners, stopped));
         let addresses = Addresses::default();
         addresses.set(workers.addresses());

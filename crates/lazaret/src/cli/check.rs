@@ -1,12 +1,12 @@
 //! `lazaret check`: what a configuration means, every default filled in.
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
 use lazaret::{Error, Lazaret};
 
 use super::client::FormatWord;
-use super::{ConfigArguments, complain, refused, say};
+use super::exit::Exit;
+use super::{ConfigArguments, complain, no_start, say};
 
 /// What `check` is told.
 #[derive(clap::Args)]
@@ -21,34 +21,16 @@ pub(super) struct Arguments {
     format: FormatWord,
 }
 
-/// Prints the effective configuration; exit code 3 when it is refused.
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
+/// Prints the effective configuration, or why it is refused.
+pub(super) fn run(arguments: &Arguments) -> Exit {
     let path = arguments.file.clone().unwrap_or_else(|| arguments.config.path());
-    let compat = arguments.config.compat.map(Into::into);
-    let lazaret = match Lazaret::load(&path, compat) {
-        Ok(lazaret) => lazaret,
-        Err(Error::Config(report)) => {
-            if arguments.format == FormatWord::Json {
-                say(&format!("{}\n", config::check::refused_json(&report)));
-            }
-            return refused(&report);
-        }
+    let (lazaret, warnings) = match load(&path, arguments) {
+        Ok(checked) => checked,
         Err(error) => {
-            complain(&error);
-            return ExitCode::FAILURE;
-        }
-    };
-    let warnings = match lazaret.check_files() {
-        Ok(warnings) => warnings,
-        Err(Error::Config(report)) => {
-            if arguments.format == FormatWord::Json {
-                say(&format!("{}\n", config::check::refused_json(&report)));
+            if let (Error::Config(report), FormatWord::Json) = (&error, arguments.format) {
+                say(&format!("{}\n", config::check::refused_json(report)));
             }
-            return refused(&report);
-        }
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(3);
+            return no_start(&error);
         }
     };
     for warning in &warnings {
@@ -63,7 +45,14 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         }
         FormatWord::Json => say(&format!("{}\n", config::check::json(loaded))),
     }
-    ExitCode::SUCCESS
+    Exit::Done
+}
+
+/// The configuration, and what is worth a word about the files it names.
+fn load(path: &Path, arguments: &Arguments) -> Result<(Lazaret, Vec<String>), Error> {
+    let lazaret = Lazaret::load(path, arguments.config.compat.map(Into::into))?;
+    let warnings = lazaret.check_files()?;
+    Ok((lazaret, warnings))
 }
 
 fn complain_unless_empty(text: &str) {

@@ -5,7 +5,6 @@
 //! document to text, tested by its text). `--format json` prints the API's own documents.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -31,6 +30,8 @@ mod words;
 use http::{Answer, Client};
 use target::TargetArguments;
 
+use super::exit::Exit;
+
 /// How facts are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatWord {
@@ -51,42 +52,42 @@ pub(super) struct Common {
     format: FormatWord,
 }
 
-/// Why a command fails: the words, and the exit code.
+/// Why a command fails: the words, and how it ends.
 #[derive(Debug, PartialEq, Eq)]
 struct Failure {
     text: String,
-    code: u8,
+    exit: Exit,
 }
 
 impl Failure {
-    /// Exit code 1: it was tried and failed.
+    /// It was tried and failed.
     fn failed(text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: 1 }
+        Self { text: text.into(), exit: Exit::Failed }
     }
 
-    /// Exit code 3: the configuration is refused.
+    /// The configuration is refused.
     fn refused(text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: 3 }
+        Self { text: text.into(), exit: Exit::Refused }
     }
 
-    /// Exit code 4: nobody answers.
+    /// Nobody answers.
     fn unreachable(text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: 4 }
+        Self { text: text.into(), exit: Exit::Unreachable }
     }
 }
 
-/// Runs a command that talks to the API and turns its end into an exit code.
-fn conclude(command: impl AsyncFnOnce() -> Result<u8, Failure>) -> ExitCode {
+/// Runs a command that talks to the API, and tells why it failed.
+fn conclude(command: impl AsyncFnOnce() -> Result<Exit, Failure>) -> Exit {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(command()),
         Err(error) => Err(Failure::failed(error.to_string())),
     };
     match result {
-        Ok(code) => ExitCode::from(code),
+        Ok(exit) => exit,
         Err(failure) => {
             remark(failure.text.trim_end());
-            ExitCode::from(failure.code)
+            failure.exit
         }
     }
 }

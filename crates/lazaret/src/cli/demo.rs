@@ -14,7 +14,6 @@ mod script;
 mod summary;
 
 use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,6 +30,7 @@ use self::screen::{Frame, Row};
 use self::script::Ward;
 use self::summary::Story;
 use super::client::FormatWord;
+use super::exit::Exit;
 
 /// What `demo` is told.
 #[derive(clap::Args)]
@@ -47,12 +47,12 @@ pub(super) struct Arguments {
 }
 
 /// Runs the demo.
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
+pub(super) fn run(arguments: &Arguments) -> Exit {
     match play(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Done,
         Err(error) => {
             super::complain(&error);
-            ExitCode::FAILURE
+            Exit::Failed
         }
     }
 }

@@ -4,7 +4,6 @@ mod replay;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,6 +14,7 @@ use ::lab::tune::{self, Axis};
 use ::lab::verdict;
 
 use super::client::FormatWord;
+use super::exit::Exit;
 use super::{complain, say};
 
 /// What `lab` is told.
@@ -95,7 +95,7 @@ enum RetriesWord {
     Both,
 }
 
-/// Why nothing was run; each kind has its exit code.
+/// Why nothing was run; each kind has its own end.
 enum Refused {
     /// The command line is wrong.
     Usage(String),
@@ -105,26 +105,26 @@ enum Refused {
     Other(String),
 }
 
-/// Runs scenarios; exit code 2 for an unknown policy, 3 for a scenario that is refused.
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
+/// Runs scenarios; an unknown policy is a mistake of usage, a scenario that cannot be read is refused.
+pub(super) fn run(arguments: &Arguments) -> Exit {
     let done = match &arguments.command {
         Command::Run(arguments) => compare(arguments),
         Command::Tune(arguments) => tune(arguments),
         Command::Replay(arguments) => match replay::run(arguments) {
             Ok(replay::Outcome::Same) => Ok(()),
             // It has said so itself.
-            Ok(replay::Outcome::Different) => return ExitCode::FAILURE,
+            Ok(replay::Outcome::Different) => return Exit::Failed,
             Err(refused) => Err(refused),
         },
     };
-    let (code, why) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Refused::Usage(why)) => (2, why),
-        Err(Refused::File(why)) => (3, why),
-        Err(Refused::Other(why)) => (1, why),
+    let (exit, why) = match done {
+        Ok(()) => return Exit::Done,
+        Err(Refused::Usage(why)) => (Exit::Usage, why),
+        Err(Refused::File(why)) => (Exit::Refused, why),
+        Err(Refused::Other(why)) => (Exit::Failed, why),
     };
     complain(&format!("error: {why}"));
-    ExitCode::from(code)
+    exit
 }
 
 fn compare(arguments: &RunArguments) -> Result<(), Refused> {

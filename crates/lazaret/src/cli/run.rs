@@ -6,15 +6,15 @@
 mod notify;
 mod upgrade;
 
-use std::process::ExitCode;
 use std::thread;
 
 use lazaret::running::Running;
-use lazaret::{Error, Inheritance, Lazaret};
+use lazaret::{Inheritance, Lazaret};
 use telemetry::logs::{LogFormat, LogOptions, Logs};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{ConfigArguments, refused};
+use super::exit::Exit;
+use super::{ConfigArguments, no_start};
 
 /// What `run` is told.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ enum FormatWord {
 }
 
 /// Serves; returns when the last exchange has ended.
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
+pub(super) fn run(arguments: &Arguments) -> Exit {
     let format = match arguments.log_format {
         FormatWord::Text => LogFormat::Text,
         FormatWord::Json => LogFormat::Json,
@@ -118,7 +118,7 @@ impl Signals {
     }
 }
 
-async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode {
+async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> Exit {
     let mut is_stopping = false;
     let mut poll = tokio::time::interval(std::time::Duration::from_millis(50));
     loop {
@@ -133,10 +133,10 @@ async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> ExitCode 
                 running.reopen_logs();
             }
             _ = signals.upgrade.recv() => if !is_stopping && !running.is_handed_over() { upgrade::begin(&running) },
-            _ = signals.terminate.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
-            _ = signals.interrupt.recv() => if is_stopping { return ExitCode::FAILURE } else { is_stopping = stop(&running) },
+            _ = signals.terminate.recv() => if is_stopping { return Exit::Failed } else { is_stopping = stop(&running) },
+            _ = signals.interrupt.recv() => if is_stopping { return Exit::Failed } else { is_stopping = stop(&running) },
             _ = poll.tick() => if running.is_over() {
-                return if is_stopping || running.is_handed_over() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+                return if is_stopping || running.is_handed_over() { Exit::Done } else { Exit::Failed };
             },
         }
     }
@@ -166,19 +166,7 @@ fn reload(running: &Running) {
     }
 }
 
-fn no_start(error: &Error) -> ExitCode {
-    match error {
-        Error::Config(report) => refused(report),
-        // A file that the configuration names is no better than the configuration.
-        Error::Configure(_) => {
-            super::complain(error);
-            ExitCode::from(3)
-        }
-        Error::Pipeline(_) | Error::Control(_) | Error::Write(_) | Error::Start { .. } => failed(error),
-    }
-}
-
-fn failed(error: &dyn std::error::Error) -> ExitCode {
+fn failed(error: &dyn std::error::Error) -> Exit {
     super::complain(error);
-    ExitCode::FAILURE
+    Exit::Failed
 }

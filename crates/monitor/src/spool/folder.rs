@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::dir::Dir;
-use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, geteuid, unlinkat};
 
@@ -72,7 +72,8 @@ impl Folder {
     pub fn check(path: &Path) -> Result<(), FolderError> {
         match open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                ::files::can_make(path).map_err(|error| FolderError::new(format!("it cannot be made: {error}"), PARENT))
+                let can = ::files::can_make_folder(&without_end(path));
+                can.map_err(|error| FolderError::new(format!("it cannot be made: {error}"), PARENT))
             }
             Err(error) => Err(not_opened(path, &error)),
             Ok(folder) => usable(&folder, if geteuid().is_root() { Owner::Any } else { Owner::This }),
@@ -97,7 +98,10 @@ impl Folder {
         }
         self.locked(|this| {
             let files = this.files()?;
-            let number = files.last().map_or(0, |file| file.number) + 1;
+            let (number, files) = match next(&files) {
+                Some(number) => (number, files),
+                None => this.renumbered(&files)?,
+            };
             let all = this.make_room(files, bytes.len() as u64)?;
             let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_APPEND;
             let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -167,6 +171,22 @@ impl Folder {
     fn files(&self) -> io::Result<Vec<Segment>> {
         files(&self.folder)
     }
+
+    /// Gives all segments the first numbers that are free, in their order, and tells the next number: the last one there is was
+    /// taken, as by a file that somebody put there. Another process finds the file it writes to under the new name, or begins
+    /// anew where it made room by it.
+    fn renumbered(&self, files: &[Segment]) -> io::Result<(u64, Vec<Segment>)> {
+        let is_folder = |number: u64| files.iter().any(|file| file.is_folder && file.number == number);
+        let mut free = (1..=LAST).filter(|number| !is_folder(*number));
+        let mut renumbered = Vec::with_capacity(files.len());
+        for file in files.iter().filter(|file| !file.is_folder) {
+            let Some(number) = free.next().filter(|number| *number <= file.number) else { continue };
+            renameat(&self.folder, name(file.number).as_str(), &self.folder, name(number).as_str())?;
+            renumbered.push(Segment { number, ..*file });
+        }
+        let number = free.next().ok_or_else(|| io::Error::other("every number of a segment is taken"))?;
+        Ok((number, renumbered))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +196,7 @@ enum Owner {
 }
 
 fn not_opened(path: &Path, error: &io::Error) -> FolderError {
-    match path.symlink_metadata() {
+    match without_end(path).symlink_metadata() {
         Ok(found) if found.is_symlink() => FolderError::new("it is a symbolic link", "name the folder itself"),
         Ok(found) if !found.is_dir() => {
             FolderError::new("it is no folder", "name one, or a place where one can be made")
@@ -186,6 +206,7 @@ fn not_opened(path: &Path, error: &io::Error) -> FolderError {
 }
 
 fn usable(folder: &File, owner: Owner) -> Result<(), FolderError> {
+    ::files::can_keep(folder).map_err(|error| FolderError::new(error, "name a folder on a disk"))?;
     let found = folder.metadata().map_err(|error| FolderError::new(error, "let this user read and write it"))?;
     let own = geteuid().as_raw();
     if found.uid() != own && owner == Owner::This {
@@ -253,7 +274,12 @@ fn files(folder: &File) -> io::Result<Vec<Segment>> {
 
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
-    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+    OpenOptions::new().read(true).custom_flags(flags.bits()).open(without_end(path))
+}
+
+/// Without a slash or a dot at the end, which has a link followed that is to be refused.
+fn without_end(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 fn name(number: u64) -> String {
@@ -264,7 +290,14 @@ fn name(number: u64) -> String {
 fn number(of: &str) -> Option<u64> {
     let digits = of.strip_suffix(ENDING)?;
     let number = digits.parse().ok()?;
-    (name(number) == of && number < u64::MAX).then_some(number)
+    (name(number) == of && (1..=LAST).contains(&number)).then_some(number)
+}
+
+/// The number of the segment after the newest, where there is one.
+fn next(files: &[Segment]) -> Option<u64> {
+    let newest = files.iter().rfind(|file| !file.is_folder).map_or(0, |file| file.number);
+    let mut free = (newest + 1..=LAST).filter(|number| files.iter().all(|file| file.number != *number));
+    free.next()
 }
 
 fn gone() -> io::Error {
@@ -273,5 +306,7 @@ fn gone() -> io::Error {
 
 const PARENT: &str = "expected a folder, or a place where one can be made: the folder around it has to be there";
 const ENDING: &str = ".segment";
+/// Names have ten digits, so that a list of them is in order: one a second for three hundred years.
+const LAST: u64 = 9_999_999_999;
 /// A process that ends soon after each start leaves small ones; looking at them takes time.
 const MOST_FILES: usize = 256;

@@ -76,6 +76,10 @@ fn a_place_that_is_none_is_refused_with_a_way_out() {
         ("file/below", "it cannot be opened"),
         ("shared", "others may write to it (mode 770); take that from them: chmod go-w"),
         ("link", "it is a symbolic link; name the folder itself"),
+        ("link/", "it is a symbolic link; name the folder itself"),
+        ("link/.", "it is a symbolic link; name the folder itself"),
+        ("/proc/sys", "keeps no files; name a folder on a disk"),
+        ("/proc/recorder", "it cannot be made"),
     ] {
         let said = refusal(&at(name));
         assert!(said.contains(why), "{said}");
@@ -135,6 +139,30 @@ fn what_else_is_called_like_a_segment_is_in_nobodys_way() {
     }
     assert_eq!(contents(&path).iter().map(|(_, bytes)| bytes.len()).sum::<usize>(), 900);
     assert!(path.join("0000000002.segment").is_dir());
+}
+
+#[test]
+fn a_file_with_the_last_number_stops_nobody_and_the_order_stays() {
+    let parent = temporary();
+    let path = parent.path().join("recorder");
+    let mut folders = [Folder::open(&path, 1000).unwrap(), Folder::open(&path, 1000).unwrap()];
+    folders[0].begin(b"a").unwrap();
+    for strange in ["9999999999", "10000000000", "18446744073709551615", "18446744073709551614"] {
+        std::fs::write(path.join(format!("{strange}.segment")), "b").unwrap();
+    }
+    std::fs::create_dir(path.join("0000000002.segment")).unwrap();
+    folders[1].begin(b"c").unwrap();
+    folders[0].append(b"a").unwrap();
+    folders[1].append(b"c").unwrap();
+    folders[0].begin(b"d").unwrap();
+    let held: Vec<_> = contents(&path).into_iter().map(|(name, bytes)| format!("{name} {}", bytes.len())).collect();
+    let one_to_five = ["0000000001.segment 2", "0000000003.segment 1", "0000000004.segment 2", "0000000005.segment 1"];
+    assert_eq!(held, one_to_five);
+    assert!(path.join("10000000000.segment").exists(), "it is no segment's name");
+    // Nor does a folder of that name.
+    std::fs::create_dir(path.join("9999999999.segment")).unwrap();
+    folders[0].begin(b"e").unwrap();
+    assert_eq!(contents(&path).len(), 5);
 }
 
 #[test]

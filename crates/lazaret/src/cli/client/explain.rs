@@ -1,10 +1,10 @@
 //! `lazaret explain CLUSTER [DESTINATION]`: why each destination is in use or not, in words.
 
-use std::process::ExitCode;
-
 use control::document::clusters::{ClusterDocument, ClustersDocument, DestinationDocument, DestinationPage};
 use control::document::event::{EventDocument, EventPage, EventWord};
 use serde::Serialize;
+
+use crate::cli::exit::Exit;
 
 use super::http::{Client, encode};
 use super::status::{head, probe};
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Arguments {
 const RECENT: usize = 20;
 
 /// Prints the explanation.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     conclude(async || {
         let client = Client::new(arguments.common.target.for_reading()?);
         let explanation = match &arguments.destination {
@@ -33,7 +33,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
             None => of_cluster(&client, &arguments.cluster).await?,
         };
         print(arguments.common.format, &explanation, render);
-        Ok(0)
+        Ok(Exit::Done)
     })
 }
 

@@ -1,9 +1,9 @@
 //! `lazaret journal`: what happened, one line per event; with `--follow` as it happens.
 
-use std::process::ExitCode;
-
 use control::document::event::{EventDocument, EventPage, EventWord};
 use http_body_util::BodyExt;
+
+use crate::cli::exit::Exit;
 
 use super::http::{Client, encode};
 use super::{Common, Failure, FormatWord, conclude, fetch, words, write_out};
@@ -30,14 +30,14 @@ const PAGE: usize = 1000;
 const LINE_BYTES: usize = 1024 * 1024;
 
 /// Prints events.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     conclude(async || {
         let client = Client::new(arguments.common.target.for_reading()?);
-        let Some(after) = past(&client, arguments).await? else { return Ok(0) };
+        let Some(after) = past(&client, arguments).await? else { return Ok(Exit::Done) };
         if arguments.follow {
             follow(&client, arguments, after).await?;
         }
-        Ok(0)
+        Ok(Exit::Done)
     })
 }
 

@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use recorder::Recording;
 use serde::Serialize;
+
+use crate::cli::exit::Exit;
 
 use super::http::{Answer, Bytes};
 use super::reload::admitted;
@@ -48,8 +49,8 @@ struct Saved {
     instance: String,
 }
 
-/// Asks for the recording and writes it. Exit code 1 when nothing is recorded.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+/// Asks for the recording and writes it. Fails when nothing is recorded.
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     let Command::Save(arguments) = &arguments.command;
     conclude(async || {
         let (client, token) = admitted(&arguments.common, arguments.token_file.as_ref()).await?;
@@ -68,7 +69,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
         let seconds = header.saved_at.since(recording.begins_at()).as_secs();
         let saved = Saved { file, bytes: bytes.len(), seconds, instance: header.instance.clone() };
         print(arguments.common.format, &saved, render);
-        Ok(0)
+        Ok(Exit::Done)
     })
 }
 

@@ -1,10 +1,11 @@
 //! `lazaret reload`: the process reads its configuration again, all or nothing.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use control::document::event::EventPage;
 use control::routes::change::ReloadDocument;
+
+use crate::cli::exit::Exit;
 
 use super::http::{Answer, Client};
 use super::target::Changing;
@@ -20,8 +21,8 @@ pub(in crate::cli) struct Arguments {
     common: Common,
 }
 
-/// Asks for a reload and waits for its result. Exit code 3 when the configuration is refused.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+/// Asks for a reload and waits for its result.
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     conclude(async || {
         let (client, token) = admitted(&arguments.common, arguments.token_file.as_ref()).await?;
         let answer = client.ask("POST", "/api/reload", token.as_deref()).await?;
@@ -67,16 +68,16 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     Ok(text.trim().to_owned())
 }
 
-fn conclusion(answer: &Answer, format: FormatWord) -> Result<u8, Failure> {
+fn conclusion(answer: &Answer, format: FormatWord) -> Result<Exit, Failure> {
     let document: Result<ReloadDocument, _> = serde_json::from_str(&answer.text);
     match (answer.status, document) {
         (200, Ok(document)) => {
             print(format, &document, render);
-            Ok(0)
+            Ok(Exit::Done)
         }
         (422, Ok(document)) if format == FormatWord::Json => {
             print(format, &document, render);
-            Ok(3)
+            Ok(Exit::Refused)
         }
         (422, Ok(document)) => Err(Failure::refused(render(&document))),
         (_, _) => Err(Failure::failed(error_text(answer))),
@@ -130,7 +131,7 @@ mod tests {
     async fn the_shared_socket_of_another_process_is_left_alone() {
         assert_eq!(compared("one", "one").await, Ok(()));
         let refused = compared("other", "mine").await.unwrap_err();
-        assert_eq!(refused.code, 1);
+        assert_eq!(refused.exit, Exit::Failed);
         assert!(refused.text.contains("belongs to another lazaret (instance other"), "{refused:?}");
     }
 
@@ -141,20 +142,20 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         let (shared, meant) = (Client::new(Target::Unix(path)), Client::new(Target::Tcp("127.0.0.1:1".to_owned())));
         let failure = compare(&shared, &meant).await.unwrap_err();
-        assert_eq!(failure.code, 4);
+        assert_eq!(failure.exit, Exit::Unreachable);
         assert!(failure.text.contains("set control.socket"), "{failure:?}");
     }
 
     #[test]
     fn the_exit_code_tells_refused_from_failed() {
         let conclude = |status, text: &str| conclusion(&Answer { status, text: text.to_owned() }, FormatWord::Text);
-        assert_eq!(conclude(200, r#"{"applied":true,"summary":"2 clusters"}"#), Ok(0));
+        assert_eq!(conclude(200, r#"{"applied":true,"summary":"2 clusters"}"#), Ok(Exit::Done));
         let refused = conclude(422, r#"{"applied":false,"error_msg":"refused","report":"lazaret.yaml:1:1: no\n"}"#);
-        assert_eq!(refused, Err(Failure { text: "refused\nlazaret.yaml:1:1: no\n".to_owned(), code: 3 }));
+        assert_eq!(refused, Err(Failure { text: "refused\nlazaret.yaml:1:1: no\n".to_owned(), exit: Exit::Refused }));
         let busy = conclude(409, r#"{"applied":false,"error_msg":"busy"}"#);
-        assert_eq!(busy, Err(Failure { text: "busy".to_owned(), code: 1 }));
+        assert_eq!(busy, Err(Failure { text: "busy".to_owned(), exit: Exit::Failed }));
         let forbidden = conclude(403, r#"{"error_msg":"no"}"#);
-        assert_eq!(forbidden, Err(Failure { text: "no".to_owned(), code: 1 }));
-        assert_eq!(conclude(500, "<html>").map_err(|failure| failure.code), Err(1));
+        assert_eq!(forbidden, Err(Failure { text: "no".to_owned(), exit: Exit::Failed }));
+        assert_eq!(conclude(500, "<html>").map_err(|failure| failure.exit), Err(Exit::Failed));
     }
 }

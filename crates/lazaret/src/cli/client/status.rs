@@ -1,9 +1,9 @@
 //! `lazaret status`: every cluster and destination at a glance.
 
-use std::process::ExitCode;
-
 use control::document::clusters::{ClusterDocument, ClustersDocument, DestinationDocument, ProbeDocument};
 use model::health::Health;
+
+use crate::cli::exit::Exit;
 
 use super::http::Client;
 use super::table::table;
@@ -16,16 +16,13 @@ pub(in crate::cli) struct Arguments {
     common: Common,
 }
 
-/// Exit code when some cluster has no healthy destination.
-const NONE_HEALTHY: u8 = 5;
-
 /// Prints the status.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     conclude(async || {
         let client = Client::new(arguments.common.target.for_reading()?);
         let document: ClustersDocument = fetch(&client, "/api/clusters").await?;
         print(arguments.common.format, &document, render);
-        Ok(if document.clusters.iter().all(|cluster| cluster.healthy > 0) { 0 } else { NONE_HEALTHY })
+        Ok(if document.clusters.iter().all(|cluster| cluster.healthy > 0) { Exit::Done } else { Exit::NoneHealthy })
     })
 }
 
@@ -72,8 +69,8 @@ fn row(cluster: &ClusterDocument, destination: &DestinationDocument) -> Vec<Stri
     vec![
         destination.id.clone(),
         destination.address.clone().unwrap_or_default(),
-        value(cluster.active.is_some(), destination.active),
-        value(cluster.passive.is_some(), destination.passive),
+        value(cluster.active.as_ref(), destination.active),
+        value(cluster.passive.as_ref(), destination.passive),
         destination.status.as_str().to_owned(),
         format!("{available} ({because})"),
         destination.in_flight.to_string(),
@@ -81,8 +78,9 @@ fn row(cluster: &ClusterDocument, destination: &DestinationDocument) -> Vec<Stri
     ]
 }
 
-fn value(is_on: bool, health: Health) -> String {
-    if is_on { health.as_str().to_owned() } else { "off".to_owned() }
+/// What a check says, where there is one.
+fn value<T>(check: Option<&T>, health: Health) -> String {
+    check.map_or("off", |_| health.as_str()).to_owned()
 }
 
 /// A probe's result in a few words.

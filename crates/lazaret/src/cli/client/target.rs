@@ -170,6 +170,7 @@ fn no_socket(path: &Path) -> Failure {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::cli::exit::Exit;
     use std::fs;
 
     #[test]
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_named_configuration_must_be_there() {
-        assert_eq!(arguments(Path::new("/nonexistent/lazaret.yaml")).for_reading().unwrap_err().code, 3);
+        assert_eq!(arguments(Path::new("/nonexistent/lazaret.yaml")).for_reading().unwrap_err().exit, Exit::Refused);
     }
 
     #[test]
@@ -209,7 +210,7 @@ mod tests {
         let file = folder.path().join("own.yaml");
         fs::write(&file, "control: [\n").unwrap();
         assert_eq!(arguments(&file).for_reading().unwrap(), Target::Tcp(DEFAULT_ADDRESS.to_owned()));
-        assert_eq!(arguments(&file).for_changing(None).unwrap_err().code, 3);
+        assert_eq!(arguments(&file).for_changing(None).unwrap_err().exit, Exit::Refused);
     }
 
     #[test]
@@ -224,7 +225,7 @@ mod tests {
             token_file: None,
         };
         let missing = chosen(control.clone(), None).unwrap_err();
-        assert_eq!(missing.code, 4);
+        assert_eq!(missing.exit, Exit::Unreachable);
         assert!(
             missing.text.contains("set control.socket (for example ./control.sock), or send SIGHUP"),
             "{missing:?}"

@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::net::IpAddr;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use control::routes::process::ProcessDocument;
@@ -17,6 +16,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
+
+use crate::cli::exit::Exit;
 
 use super::http::Client;
 use super::target::Target;
@@ -38,8 +39,8 @@ struct UpgradeDocument {
     after: ProcessDocument,
 }
 
-/// Starts an upgrade and waits for its verdict. Exit code 1 when the process before goes on.
-pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
+/// Starts an upgrade and waits for its verdict. Fails when the process before goes on.
+pub(in crate::cli) fn run(arguments: &Arguments) -> Exit {
     conclude(async || {
         let target = arguments.common.target.for_reading()?;
         if !is_of_this_machine(&target) {
@@ -53,7 +54,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> ExitCode {
         signal(&before)?;
         let after = verdict(&client, &before).await?;
         print(arguments.common.format, &UpgradeDocument { before, after }, render);
-        Ok(0)
+        Ok(Exit::Done)
     })
 }
 
@@ -137,7 +138,7 @@ mod tests {
         let before = process("a", 1);
         assert_eq!(judge(&before, process("a", 1)), None);
         assert_eq!(judge(&before, process("b", 0)), Some(Ok(process("b", 0))));
-        let failure = Failure { text: "no upgrade, process 7 goes on: it ended".to_owned(), code: 1 };
+        let failure = Failure { text: "no upgrade, process 7 goes on: it ended".to_owned(), exit: Exit::Failed };
         assert_eq!(judge(&before, process("a", 2)), Some(Err(failure)));
     }
 

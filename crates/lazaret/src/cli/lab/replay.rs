@@ -46,7 +46,7 @@ pub(super) enum Outcome {
     Different,
 }
 
-/// Runs it; exit code 3 for a file that is refused.
+/// Runs it, unless the file is refused.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Refused> {
     let read = read(&arguments.file, arguments.instance.as_deref())?;
     match &arguments.policies {
