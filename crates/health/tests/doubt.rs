@@ -1,13 +1,12 @@
-//! What is below a verdict and around it: suspicion, comparison with the rest, guards, shadows, tiers.
+//! What is below a verdict and around it: suspicion, comparison with the rest, shadows, tiers.
 
 use std::time::Duration;
 
 use health::{Input, Pulse};
-use model::available::{AvailablePolicy, Because};
+use model::available::Because;
 use model::cluster::Cluster;
 use model::destination::Tier;
 use model::event::EventKind;
-use model::guards::{Guards, LastDestination};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{
     Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, PassivePolicy, Stall,
@@ -198,56 +197,6 @@ fn consecutive_errors_are_counted_by_outcome_and_a_rate_by_status_too() {
     assert_eq!(world.health("a").passive, Healthy);
     world.outcome("a", status(500, true));
     assert_eq!(world.health("a").passive, Unhealthy);
-}
-
-fn guarded(policy: PassivePolicy, guards: Guards, n: usize) -> Cluster {
-    let names = ["a", "b", "c", "d"];
-    with(passive("c", &names[..n], &[policy]), |cluster| {
-        cluster.health_check.guards = guards;
-        cluster.health_check.available_destinations_policy = AvailablePolicy::HealthyOrPanic;
-    })
-}
-
-#[test]
-fn guards_keep_the_later_ones_available_and_leave_the_values_alone() {
-    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
-    let mut world = World::of(&[guarded(five, guards, 4)]);
-    for id in ["a", "b", "c", "d"] {
-        (0..5).for_each(|_| world.outcome(id, reset()));
-        world.run_until(world.now.as_secs_f64() + 1.0);
-    }
-    assert!(["a", "b", "c", "d"].iter().all(|id| world.health(id).passive == Unhealthy));
-    assert_eq!(world.available("c"), ["c", "d"]);
-    assert_eq!(world.destination("d").because, Because::Cap);
-    assert_eq!(world.destination("a").because, Because::Unhealthy);
-}
-
-#[test]
-fn a_server_that_refuses_connections_is_not_kept_by_the_cap_but_the_last_one_is() {
-    let policy = refusals();
-    let mut world = World::of(&[guarded(policy, Guards::native(), 3)]);
-    for id in ["a", "b", "c"] {
-        (0..3).for_each(|_| world.outcome(id, refused()));
-    }
-    assert_eq!(world.available("c"), ["c"]);
-    assert_eq!(world.destination("c").because, Because::Guard);
-}
-
-#[test]
-fn ejections_of_a_moment_leave_one_after_the_other() {
-    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    let guards = Guards { max_ejected: None, spacing: Some(secs(8.0)), last: LastDestination::Leaves };
-    let mut world = World::of(&[guarded(five, guards, 4)]);
-    for id in ["a", "b"] {
-        (0..5).for_each(|_| world.outcome(id, reset()));
-    }
-    assert_eq!(world.available("c"), ["b", "c", "d"]);
-    assert_eq!(world.destination("b").because, Because::Cap);
-    world.run_until(1.999);
-    assert_eq!(world.available("c"), ["b", "c", "d"]);
-    world.run_until(2.0);
-    assert_eq!(world.available("c"), ["c", "d"]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod yarp_updater;
 
 mod checkpoint;
 mod doubt;
+mod guards;
 mod membership;
 mod names;
 mod nginx_max_fails;

@@ -3,7 +3,9 @@
 
 pub mod http2;
 pub mod origin;
+pub mod places;
 pub mod raw;
+pub mod tls;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,0 +1,60 @@
+//! What keeps a destination available though it is judged unhealthy, and lets ejections of a moment come one by one.
+
+use model::available::{AvailablePolicy, Because};
+use model::cluster::Cluster;
+use model::guards::{Guards, LastDestination};
+use model::passive::{ConsecutiveErrors, PassivePolicy};
+use model::ratio::Ratio;
+
+use crate::doubt::{refusals, reset};
+use crate::world::*;
+
+fn guarded(policy: PassivePolicy, guards: Guards, n: usize) -> Cluster {
+    let names = ["a", "b", "c", "d"];
+    with(passive("c", &names[..n], &[policy]), |cluster| {
+        cluster.health_check.guards = guards;
+        cluster.health_check.available_destinations_policy = AvailablePolicy::HealthyOrPanic;
+    })
+}
+
+#[test]
+fn guards_keep_the_later_ones_available_and_leave_the_values_alone() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
+    let mut world = World::of(&[guarded(five, guards, 4)]);
+    for id in ["a", "b", "c", "d"] {
+        (0..5).for_each(|_| world.outcome(id, reset()));
+        world.run_until(world.now.as_secs_f64() + 1.0);
+    }
+    assert!(["a", "b", "c", "d"].iter().all(|id| world.health(id).passive == Unhealthy));
+    assert_eq!(world.available("c"), ["c", "d"]);
+    assert_eq!(world.destination("d").because, Because::Cap);
+    assert_eq!(world.destination("a").because, Because::Unhealthy);
+}
+
+#[test]
+fn a_server_that_refuses_connections_is_not_kept_by_the_cap_but_the_last_one_is() {
+    let policy = refusals();
+    let mut world = World::of(&[guarded(policy, Guards::native(), 3)]);
+    for id in ["a", "b", "c"] {
+        (0..3).for_each(|_| world.outcome(id, refused()));
+    }
+    assert_eq!(world.available("c"), ["c"]);
+    assert_eq!(world.destination("c").because, Because::Guard);
+}
+
+#[test]
+fn ejections_of_a_moment_leave_one_after_the_other() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { max_ejected: None, spacing: Some(secs(8.0)), last: LastDestination::Leaves };
+    let mut world = World::of(&[guarded(five, guards, 4)]);
+    for id in ["a", "b"] {
+        (0..5).for_each(|_| world.outcome(id, reset()));
+    }
+    assert_eq!(world.available("c"), ["b", "c", "d"]);
+    assert_eq!(world.destination("b").because, Because::Cap);
+    world.run_until(1.999);
+    assert_eq!(world.available("c"), ["b", "c", "d"]);
+    world.run_until(2.0);
+    assert_eq!(world.available("c"), ["c", "d"]);
+}
