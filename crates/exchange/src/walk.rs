@@ -15,8 +15,10 @@
 //! Inputs that do not fit the state change nothing. On the common path (one attempt, no cookie, up to 64 destinations)
 //! nothing is allocated.
 //!
-//! This file has the states and the inputs; `start` begins, `next` decides what follows an attempt, `pace` how long one
-//! may take, `wait` waits for a place, `end` forwards and reports.
+//! This file has the inputs, `state` what is remembered; `start` begins, `next` decides what follows an attempt, `pace` how
+//! long one may take, `wait` waits for a place, `end` forwards and reports; `facts` is what the driver may ask.
+
+mod state;
 
 mod start;
 
@@ -28,52 +30,27 @@ mod wait;
 
 mod end;
 
-use std::collections::{BTreeMap, BTreeSet};
+mod facts;
+
+mod worker;
 
 use balance::affinity::Pin;
-use balance::affinity::cookie::set_cookie;
-use balance::{IndexSet, Key, Turns};
+use balance::{IndexSet, Key};
 use model::cluster::Compat;
-use model::config::Config;
-use model::id::{ClusterId, ClusterIndex, DestinationIndex, RouteId};
+use model::id::{ClusterIndex, DestinationIndex};
 use model::outcome::{AttemptEnd, FailureKind, Progress};
-use model::random::Random;
 use model::request::RequestFacts;
 use model::retry::RetryRules;
 use model::time::Timestamp;
-use retry::{Pace, Repeatable, Replay, RetryDenied};
+use retry::{Repeatable, Replay, RetryDenied};
 
 use self::next::Ground;
+use self::state::{Held, Patience, Repeat, Resend, Running, Session, State, Told};
+pub use self::worker::Worker;
 use crate::reason::Reason;
-use crate::snapshot::{ActionView, ClusterView, RouteView, Snapshot};
+use crate::snapshot::{ClusterView, RouteView, Snapshot};
 use crate::step::{Admission, Answer, Attempt, Connection, Input, Placement, Report, Shared, Step};
 use crate::transform::Rewritten;
-
-/// What one worker keeps between exchanges.
-#[derive(Debug)]
-pub struct Worker {
-    /// Whose turn it is.
-    pub turns: Turns,
-    /// Where its random choices come from.
-    pub random: Random,
-    /// What routes with `per_try_timeout: adaptive` have taught it.
-    paces: BTreeMap<RouteId, Pace>,
-}
-
-impl Worker {
-    /// A worker that has served nothing yet; give each worker another seed.
-    pub fn new(seed: u64) -> Self {
-        Self { turns: Turns::new(), random: Random::new(seed), paces: BTreeMap::new() }
-    }
-
-    /// Forgets the clusters that are not in `config`. To be called when a worker has seen another configuration.
-    pub fn retain(&mut self, config: &Config) {
-        let alive: BTreeSet<&ClusterId> = config.clusters.iter().map(|cluster| &cluster.id).collect();
-        self.turns.retain(|cluster| alive.contains(cluster));
-        let routes: BTreeSet<&RouteId> = config.routes.iter().map(|route| &route.id).collect();
-        self.paces.retain(|route, _| routes.contains(route));
-    }
-}
 
 /// One exchange. The caller keeps the snapshot it began with and passes the same one to every call; only with
 /// [`Input::Gathered`] it may change to a newer one of the same configuration, since time has passed, and while the
@@ -104,74 +81,6 @@ pub struct Exchange {
     rewritten: Option<Box<Rewritten>>,
     denied: Option<RetryDenied>,
     report: Option<Report>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The request's body is read; no destination is chosen.
-    Gathering,
-    /// No destination can take it now.
-    Waiting(wait::Waiting),
-    /// An attempt runs.
-    Attempting(Running),
-    /// Its response goes to the client.
-    Forwarding(Running, u16),
-    /// The answer is decided, no attempt runs.
-    Ended,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Running {
-    attempt: Attempt,
-    picked_at: Timestamp,
-    told: Told,
-}
-
-/// Whether an attempt was reported before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    /// A stream of events: it is Ok from its head on.
-    Begun,
-}
-
-/// Who set the total deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
-    /// The configuration.
-    Ours,
-    /// The client, and all limits of ours are longer.
-    Client,
-}
-
-/// The one free resend of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Resend {
-    Unused,
-    Used,
-}
-
-/// Whether the request is served where its session lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Session {
-    /// There, or where it will live from now on.
-    AtHome,
-    /// Elsewhere for this time, because its destination is spared or full.
-    Visiting,
-}
-
-/// Whether the driver keeps a real response of an earlier attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
-    Nothing,
-    Response,
-}
-
-/// How the attempt that just ended is accounted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeat {
-    Possible,
-    No,
 }
 
 impl Exchange {
@@ -294,74 +203,6 @@ impl Exchange {
         };
         self.check_invariants();
         step
-    }
-
-    /// The attempt that ended with the last call, once.
-    pub fn report(&mut self) -> Option<Report> {
-        self.report.take()
-    }
-
-    /// When the running attempt's destination was picked; `None` when none runs.
-    pub fn picked_at(&self) -> Option<Timestamp> {
-        match self.state {
-            State::Attempting(running) | State::Forwarding(running, _) => Some(running.picked_at),
-            State::Gathering | State::Waiting(_) | State::Ended => None,
-        }
-    }
-
-    /// When [`Input::DeadlineReached`] is due; `None`: never.
-    pub fn deadline(&self) -> Option<Timestamp> {
-        self.deadline
-    }
-
-    /// The destination that the response pins the client to. Known from [`Step::Forward`] on.
-    pub fn new_pin(&self) -> Option<DestinationIndex> {
-        self.new_pin
-    }
-
-    /// Values of the Set-Cookie fields that the driver adds to the forwarded response: for a new pin, and for a side that
-    /// was drawn. Known from [`Step::Forward`] on; nearly always none.
-    pub fn cookies(&self, snapshot: &Snapshot) -> Vec<String> {
-        let mut cookies = Vec::new();
-        if let Some(pin) = self.new_pin
-            && let Some(cluster) = self.cluster(snapshot)
-            && let (Some(affinity), Some(pinned)) = (&cluster.affinity, cluster.destinations.get(pin.index()))
-        {
-            cookies.push(set_cookie(&affinity.key_name, &pinned.affinity_key, &affinity.cookie));
-        }
-        if let Some(side) = self.new_side
-            && let Some(route) = self.route(snapshot)
-            && let ActionView::Split(split) = &route.action
-        {
-            cookies.extend(split.set_cookie(side));
-        }
-        cookies
-    }
-
-    /// What goes on in place of what came; `None` on routes that change nothing.
-    pub fn rewritten(&self) -> Option<&Rewritten> {
-        self.rewritten.as_deref()
-    }
-
-    /// Why the last failed attempt was not repeated; `None` when nothing was refused.
-    pub fn retry_denied(&self) -> Option<RetryDenied> {
-        self.denied
-    }
-
-    /// The route and the cluster.
-    pub fn placement(&self) -> Placement {
-        self.placement
-    }
-
-    /// Attempts so far, the free resend not counted.
-    pub fn attempts(&self) -> u8 {
-        self.attempts
-    }
-
-    /// What destinations are told of the attempt that runs, when it is not our first: which one it is, those of proxies
-    /// before this one included.
-    pub fn mark(&self) -> Option<u8> {
-        (self.attempts > 1).then(|| self.before.saturating_add(self.attempts))
     }
 
     /// The driver could not keep the held response: [`Step::AnswerHeld`] will not come for it.
