@@ -11,14 +11,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use balance::affinity::hash;
-use model::id::RouteId;
+use model::id::{ListenerId, RouteId};
 use model::request::Fields;
 
 pub use bucket::{Bucket, Pace};
 pub use buckets::Buckets;
 pub use in_flight::InFlight;
 
-/// Whose limit it is: a route, by a hash of its id, so that its clients keep their counts over a reload.
+/// Whose limit it is: a route or a listener, by a hash of its id, so that its clients keep their counts over a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule(u64);
 
@@ -26,6 +26,11 @@ impl Rule {
     /// The rule of a route.
     pub fn of(route: &RouteId) -> Self {
         Self(hash::spread(route.as_str().as_bytes()))
+    }
+
+    /// The rule of a listener; never that of a route of the same name.
+    pub fn of_listener(listener: &ListenerId) -> Self {
+        Self(!hash::spread(listener.as_str().as_bytes()))
     }
 }
 

@@ -23,9 +23,9 @@ use model::tls::Alpn;
 use crate::ahead::Ahead;
 use crate::client::Client;
 use crate::handshake::{self, Shaken};
+use crate::limits::Permit;
 use crate::listener::View;
 use crate::local::{Local, address_of};
-use crate::tally::Tallied;
 use crate::timer::Timer;
 use crate::wire::Wire;
 
@@ -36,14 +36,13 @@ pub(crate) struct Admitted<I: Io> {
 }
 
 /// What is remembered of how a connection came in.
-#[derive(Debug)]
 pub(crate) struct Arrival {
     /// Who connected, when it stands for another.
     pub(crate) relay: Option<IpAddr>,
     /// The address that the client connected to, as that one says.
     pub(crate) server: Option<SocketAddr>,
     /// Its place among those of its client, held to its end.
-    _place: Option<Tallied>,
+    _place: Option<Permit>,
 }
 
 /// What the client will speak.
@@ -99,7 +98,7 @@ async fn walk<I: Io, R>(local: &Local<I, R>, view: &View, stream: I::Stream, pee
     }
     let place = match entry.limit_connections {
         None => None,
-        Some(limit) => match local.tally.take(&view.config.id, address, limit) {
+        Some(limit) => match local.limits.connect(&view.config.id, address, limit) {
             Some(place) => Some(place),
             None => return refuse(local, view, address, "limit-connections", "it has as many as it may have"),
         },

@@ -35,7 +35,6 @@ mod entry;
 
 mod ahead;
 mod handshake;
-mod tally;
 mod wire;
 
 mod tls;

@@ -1,13 +1,17 @@
-//! The clients' counts that all workers share: `limit_requests` and `limit_connections` hold for the whole process.
+//! The clients' counts that all workers share: `limit_requests`, and `limit_connections` of routes and of listeners, hold for
+//! the whole process.
 //!
-//! In shards by client, each under its own lock, so that two workers seldom wait for each other, and only on routes that
-//! have a limit. A lock is held for one look-up in a table of bounded size, never while anything waits.
+//! In shards by client, each under its own lock, so that two workers seldom wait for each other, and only where there is
+//! a limit. A lock is held for one look-up in a table of bounded size, never while anything waits.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use exchange::limit::{Buckets, ClientKey, InFlight, Pace, Rule};
+use model::entry::ConnectionLimit;
+use model::id::ListenerId;
 use model::time::Timestamp;
 
 use crate::queue::Queues;
@@ -26,7 +30,7 @@ struct Shard {
     in_flight: InFlight,
 }
 
-/// A request in flight, until dropped.
+/// A request in flight, or an open connection, until dropped.
 pub(crate) struct Permit {
     limits: Arc<Limits>,
     rule: Rule,
@@ -50,6 +54,16 @@ impl Limits {
     pub(crate) fn enter(self: &Arc<Self>, rule: Rule, client: ClientKey, most: u32) -> Option<Permit> {
         let is_admitted = self.shard(&client)?.in_flight.enter(rule, client.clone(), most);
         is_admitted.then(|| Permit { limits: Arc::clone(self), rule, client })
+    }
+
+    /// Counts one more connection at a listener, by the client's address; `None` when it has as many as it may have.
+    pub(crate) fn connect(
+        self: &Arc<Self>,
+        listener: &ListenerId,
+        client: IpAddr,
+        limit: ConnectionLimit,
+    ) -> Option<Permit> {
+        self.enter(Rule::of_listener(listener), ClientKey::of_address(client), limit.per_client)
     }
 
     /// The client's shard. There always is one.
@@ -87,6 +101,26 @@ mod tests {
         assert!(limits.enter(rule, ClientKey::V4(1), 1).is_none());
         drop(first);
         assert!(limits.enter(rule, ClientKey::V4(1), 1).is_some());
+    }
+
+    #[test]
+    fn a_listener_counts_connections_by_address_and_nothing_is_kept_of_those_that_left() {
+        let limits = Limits::new();
+        let take = |listener: &str, client: &str| {
+            let limit = ConnectionLimit { per_client: 2 };
+            limits.connect(&ListenerId::from(listener), client.parse().unwrap(), limit)
+        };
+        let held = [("192.0.2.1", "::ffff:192.0.2.1"), ("2001:db8::1", "2001:db8::2:3")]
+            .map(|(one, two)| (take("web", one).unwrap(), take("web", two).unwrap()));
+        assert!(take("web", "192.0.2.1").is_none() && take("web", "2001:db8:0:0:ffff::").is_none());
+        assert!(take("web", "192.0.2.2").is_some() && take("web", "2001:db8:0:1::1").is_some());
+        assert!(take("other", "192.0.2.1").is_some());
+        // A route of the same name has counts of its own.
+        let route = Rule::of(&RouteId::from("web"));
+        assert!(limits.enter(route, ClientKey::of_address("192.0.2.1".parse().unwrap()), 1).is_some());
+        drop(held);
+        assert!(take("web", "192.0.2.1").is_some());
+        assert!(limits.shards.iter().all(|shard| shard.lock().unwrap().in_flight.is_empty()));
     }
 
     #[test]

@@ -25,7 +25,6 @@ use crate::presence::Presence;
 use crate::request_id::Ids;
 use crate::seats::{self, Seats};
 use crate::sums::Sums;
-use crate::tally::Tally;
 use crate::timer::Timer;
 use crate::tls::ServerTls;
 use crate::wall::Date;
@@ -56,8 +55,6 @@ pub(crate) struct Local<I: Io, R> {
     pub(crate) presence: Presence,
     /// TLS of listeners.
     pub(crate) server_tls: ServerTls,
-    /// Connections by client, of all workers.
-    pub(crate) tally: Tally,
     /// Where it is said that a listener does not accept.
     pub(crate) faults: Faults,
     /// For large bodies between plain connections.

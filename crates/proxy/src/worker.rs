@@ -36,7 +36,6 @@ use crate::presence::Presence;
 use crate::request_id::Ids;
 use crate::seats::Seats;
 use crate::sums::Sums;
-use crate::tally::Tally;
 use crate::tls::ServerTls;
 use crate::wall::Date;
 
@@ -88,7 +87,6 @@ pub(crate) struct Start<I: Io, R> {
     pub(crate) faults: Faults,
     pub(crate) limits: Arc<Limits>,
     pub(crate) server_tls: ServerTls,
-    pub(crate) tally: Tally,
     pub(crate) commands: UnboundedReceiver<Command<I>>,
 }
 
@@ -116,7 +114,6 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         outlet: RefCell::default(),
         presence: Presence::default(),
         server_tls: start.server_tls,
-        tally: start.tally,
         faults: start.faults,
         pipes: Rc::default(),
         store: Store::default(),

@@ -19,7 +19,6 @@ use upstream::{Resolve, Tls};
 use crate::faults::Faults;
 use crate::limits::Limits;
 use crate::sockets::{self, Bound, Sockets};
-use crate::tally::Tally;
 use crate::tls::ServerTls;
 use crate::worker::{Command, Drain, Start, run};
 
@@ -105,12 +104,12 @@ where
     /// Starts the threads with what is bound already.
     pub fn start_with<R: Resolve + Send>(context: Context<I, R>, sockets: Sockets<I>) -> Result<Self, StartError> {
         let count = context.board.workers();
-        let (faults, tally, limits) = (Faults::default(), Tally::default(), Limits::new());
+        let (faults, limits) = (Faults::default(), Limits::new());
         let queues = Arc::clone(&limits.queues);
         context.board.watch(Box::new(move || queues.changed()));
         let mut threads = Vec::with_capacity(count);
         for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            threads.push(start_thread(&context, number, &faults, &tally, &limits).map_err(StartError::Thread)?);
+            threads.push(start_thread(&context, number, &faults, &limits).map_err(StartError::Thread)?);
         }
         let mut workers = Self { io: context.io, threads, listeners: BTreeMap::new(), faults };
         workers.listen(sockets.bound);
@@ -221,7 +220,6 @@ fn start_thread<I, R>(
     context: &Context<I, R>,
     number: u32,
     faults: &Faults,
-    tally: &Tally,
     limits: &Arc<Limits>,
 ) -> io::Result<Thread<I>>
 where
@@ -243,7 +241,6 @@ where
         faults: faults.clone(),
         limits: Arc::clone(limits),
         server_tls: context.server_tls.clone(),
-        tally: tally.clone(),
         commands: receiver,
     };
     let body = move || {

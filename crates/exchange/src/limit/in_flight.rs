@@ -1,5 +1,5 @@
-//! Requests in flight by client. Who has none is not remembered, so the table is no larger than the number of requests
-//! that are in flight at all.
+//! Requests in flight by client, or connections. Who has none is not remembered, so the table is no larger than the number of
+//! those that there are at all.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl InFlight {
         }
     }
 
-    /// Clients with requests in flight.
+    /// Clients that are counted.
     pub fn len(&self) -> usize {
         self.counts.len()
     }
