@@ -5,7 +5,7 @@
 //! fails most of what it gets, so that a retry there is no help), [`pace`] (how long a try may take).
 //!
 //! ```text
-//!   AttemptEnd ──> decide(rules, compat, request, end, walk) ──> Retry { class, cost } ──> budget ──> next pick
+//!   AttemptEnd ──> decide(rules, compat, request, end, walk) ──> Retry { target, cost } ──> budget ──> next pick
 //!                                                          └──> Denied(reason) ──> the answer, the log, the metric
 //! ```
 #![forbid(unsafe_code)]

@@ -6,6 +6,7 @@ use model::vip::{Condition, UpstreamRef, Vip};
 
 use crate::core::{Core, Phase};
 use crate::upstream::{Cause, HeldFor, Opinion, Standing, Upstream};
+use crate::vip::Wanted;
 
 /// What the core cannot know: who it is and what the wall clock shows.
 pub struct Identity<'a> {
@@ -51,14 +52,14 @@ impl Core {
                 Condition::Any => "any",
             }
             .to_owned(),
-            error: decision.and_then(|decision| self.difference(vip, decision.wanted.is_announced(), announced)),
+            error: decision.and_then(|decision| self.difference(vip, decision.wanted, Wanted::as_found(announced))),
             upstreams: vip.upstreams.iter().map(|name| self.upstream_status(now, name, identity)).collect(),
         }
     }
 
     /// Why the interface does not show the decision.
-    fn difference(&self, vip: &Vip, is_wanted: bool, is_announced: bool) -> Option<String> {
-        if is_wanted == is_announced {
+    fn difference(&self, vip: &Vip, wanted: Wanted, found: Wanted) -> Option<String> {
+        if wanted == found {
             return None;
         }
         if self.picture.link(&self.config.interface).is_none() {
