@@ -3,6 +3,8 @@
 use model::request::{BodyFacts, RequestFacts};
 use model::route::Buffering;
 
+use crate::grpc;
+
 /// Whether this one is: its length is known and within the bound. Calls whose messages are to arrive one by one (gRPC)
 /// and requests for another protocol are not, as little as those without a body.
 pub(crate) fn gathers(buffering: Buffering, facts: &RequestFacts<'_>) -> bool {
@@ -11,15 +13,5 @@ pub(crate) fn gathers(buffering: Buffering, facts: &RequestFacts<'_>) -> bool {
         BodyFacts::Length(length) => (1..=most).contains(&length),
         BodyFacts::None | BodyFacts::Unknown => false,
     };
-    is_short && !facts.is_upgrade && !is_grpc(facts)
+    is_short && !facts.is_upgrade && !grpc::is_call(facts.fields)
 }
-
-fn is_grpc(facts: &RequestFacts<'_>) -> bool {
-    let mut found = false;
-    facts.fields.each("content-type", &mut |value| {
-        found |= value.get(..GRPC.len()).is_some_and(|start| start.eq_ignore_ascii_case(GRPC));
-    });
-    found
-}
-
-const GRPC: &[u8] = b"application/grpc";

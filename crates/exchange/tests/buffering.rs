@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use exchange::{Exchange, Input, Reason, Snapshot, Step, Worker};
 use model::cluster::Compat;
-use model::request::{BodyFacts, RequestFacts};
+use model::request::{BodyFacts, Fields, RequestFacts};
 use model::route::Buffering;
 use model::time::Timestamp;
 use support::*;
@@ -34,6 +34,27 @@ fn a_body_of_known_length_within_the_bound_is_gathered_and_no_other() {
     assert!(!gathers(BodyFacts::Length(MOST + 1)));
     assert!(!gathers(BodyFacts::Length(0)) && !gathers(BodyFacts::None) && !gathers(BodyFacts::Unknown));
     assert_ne!(begin(&snapshot, BodyFacts::Length(10), true).1, Step::Gather, "an upgrade");
+}
+
+#[test]
+fn a_call_of_grpc_is_never_gathered_and_a_body_of_grpc_web_is_one_like_any_other() {
+    struct ContentType(&'static str);
+    impl Fields for ContentType {
+        fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+            if name == "content-type" {
+                visit(self.0.as_bytes());
+            }
+        }
+    }
+    let snapshot = buffering();
+    for (value, is_gathered) in
+        [("application/grpc", false), ("Application/gRPC+proto", false), ("application/grpc-web+proto", true)]
+    {
+        let (request, fields) = (Request::method("POST"), ContentType(value));
+        let facts = RequestFacts { body: BodyFacts::Length(10), fields: &fields, ..request.facts() };
+        let (_, step) = Exchange::begin(Timestamp::ZERO, &facts, &snapshot, &mut Worker::new(1), &Board::default());
+        assert_eq!(step == Step::Gather, is_gathered, "{value}: {step:?}");
+    }
 }
 
 #[test]
