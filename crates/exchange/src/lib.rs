@@ -5,8 +5,8 @@
 //! [`Exchange::report`] to the board. The machine never waits and never sees a byte of a body.
 //!
 //! Read in this order: [`snapshot`], [`step`], [`walk`] (the machine), [`access`] (who may come), [`limit`] (how often),
-//! [`queue`] (who waits), [`split`] (to which of several clusters), [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`grpc`],
-//! [`reason`].
+//! [`queue`] (who waits), [`split`] (to which of several clusters), `buffering` (whether the body is read first),
+//! [`redirect`], [`transform`] (what goes on in place of what came), `pick` (who is next), [`grpc`], [`reason`].
 #![forbid(unsafe_code)]
 
 pub mod snapshot;

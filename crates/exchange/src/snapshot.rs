@@ -2,6 +2,7 @@
 //!
 //! Built by bridge/publish on each change of either; parts that did not change are shared between two snapshots.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -213,7 +214,7 @@ pub struct DestinationView {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// A literal address.
-    Address(std::net::SocketAddr),
+    Address(SocketAddr),
     /// A name and port, resolved at connect time.
     Name(Arc<str>, u16),
 }

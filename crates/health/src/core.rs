@@ -1,4 +1,5 @@
-//! The core: inputs in, outputs out. This file dispatches; what an input means stands in `reload`, `schedule` and `judge`.
+//! The core: inputs in, outputs out. This file dispatches; what an input means stands in `reload`, `schedule`,
+//! `traffic`, `pulse` and `judge`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub struct Ignored {
 }
 
 impl Core {
-    /// With the built-in policies alone. `seed` drives the jitter of probes and nothing else.
+    /// With the built-in policies alone. `seed` drives the jitter of probes and of ejections' times, and nothing else.
     pub fn new(seed: u64) -> Self {
         Self::with_registry(seed, Registry::default())
     }

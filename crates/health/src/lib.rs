@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Read in this order: [`input`], [`output`], `core`, then `destination` and `cluster` (the state), `schedule` (when
-//! probes run), `doubt`, `readmission` and `guards` (what is below a verdict and around it), the policies ([`active`],
-//! [`passive`], [`available`]), [`registry`] (policies written by others).
+//! probes run), `doubt`, `comparison`, `readmission` and `guards` (what is below a verdict and around it), the policies
+//! ([`active`], [`passive`], [`available`]), [`registry`] (policies written by others).
 #![forbid(unsafe_code)]
 
 pub mod input;
@@ -37,6 +37,7 @@ mod lookout;
 mod pulse;
 mod readmission;
 mod reload;
+mod rest;
 mod schedule;
 mod slots;
 mod status;
@@ -52,7 +53,6 @@ pub mod active;
 pub mod available;
 pub mod passive;
 pub mod registry;
-mod rest;
 
 pub use crate::checkpoint::{Checkpoint, ResumeError};
 pub use crate::core::{Core, Ignored};
