@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use board::Ended;
 use exchange::snapshot::Snapshot;
 use model::id::{Slot, WorkerId};
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 
 use crate::site::{Checks, Site, TICK, cpu};
@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<()> {
 fn succeed(worker: &board::Worker<Snapshot>, slot: Slot) {
     let flight = worker.start(slot);
     flight.answered(Timestamp::from_secs(1), Duration::from_millis(3));
-    worker.count(slot, OutcomeClass::Ok);
+    worker.count(slot, OutcomeClass::Ok, Try::First);
 }
 
 fn fail(worker: &board::Worker<Snapshot>, slot: Slot, now: Timestamp) {
@@ -47,7 +47,7 @@ fn fail(worker: &board::Worker<Snapshot>, slot: Slot, now: Timestamp) {
         retryable: true,
         client_gone: false,
     };
-    worker.report(slot, Ended { picked_at: now, ended_at: now, outcome });
+    worker.report(slot, Ended { picked_at: now, ended_at: now, which: Try::First, outcome });
     drop(flight);
 }
 

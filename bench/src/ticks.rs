@@ -6,7 +6,7 @@
 
 use anyhow::{Context, Result};
 use model::id::{Slot, WorkerId};
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Try};
 use model::time::Timestamp;
 
 use crate::site::{Checks, Site, TICK, cpu};
@@ -34,7 +34,7 @@ fn tick(checks: Checks, busy: u32) -> Result<f64> {
             let slot = Slot(number * (CLUSTERS * DESTINATIONS / slots));
             for worker in &workers {
                 worker.start(slot).answered(now, TICK / 50);
-                worker.count(slot, OutcomeClass::Ok);
+                worker.count(slot, OutcomeClass::Ok, Try::First);
             }
         }
     };

@@ -1,15 +1,15 @@
 //! One attempt's end as an event, and its form in the ring: four words.
 //!
 //! ```text
-//!   word 0   63      32 31    16 15 12 11     4  3        2           1          0
-//!            | slot    | status |  -  | failure | has failure | has status | client gone, retryable |
+//!   word 0   63      32 31    16 15 13   12    11     4  3        2           1          0
+//!            | slot    | status |  -  | repeat | failure | has failure | has status | client gone, retryable |
 //!   word 1   class in the upper byte, when the destination was picked (56 bits of nanoseconds: two years)
 //!   word 2   when the attempt ended
 //!   word 3   successes of this worker at this destination up to here
 //! ```
 
 use model::id::Slot;
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 
 /// How and when an attempt ended.
@@ -19,6 +19,8 @@ pub struct Ended {
     pub picked_at: Timestamp,
     /// When it was over.
     pub ended_at: Timestamp,
+    /// Which of its request's tries it was.
+    pub which: Try,
     /// What it came to.
     pub outcome: Outcome,
 }
@@ -40,7 +42,8 @@ impl Entry {
         let flags = flag(retryable, RETRYABLE)
             | flag(client_gone, CLIENT_GONE)
             | flag(status.is_some(), HAS_STATUS)
-            | flag(failure.is_some(), HAS_FAILURE);
+            | flag(failure.is_some(), HAS_FAILURE)
+            | flag(self.ended.which == Try::Repeat, REPEAT);
         let failure = failure.map_or(0, FailureKind::code);
         let status = status.unwrap_or_default();
         let first = u64::from(self.slot.0) << 32 | u64::from(status) << 16 | u64::from(failure) << 4 | flags;
@@ -63,6 +66,7 @@ impl Entry {
         let ended = Ended {
             picked_at: Timestamp::from_nanos(second & MAX_PICKED_AT),
             ended_at: Timestamp::from_nanos(ended_at),
+            which: if has(REPEAT) { Try::Repeat } else { Try::First },
             outcome,
         };
         Some(Self { slot: Slot((first >> 32) as u32), ended, ok })
@@ -77,6 +81,7 @@ const RETRYABLE: u64 = 1;
 const CLIENT_GONE: u64 = 2;
 const HAS_STATUS: u64 = 4;
 const HAS_FAILURE: u64 = 8;
+const REPEAT: u64 = 1 << 12;
 const CLASS_SHIFT: u32 = 56;
 const MAX_PICKED_AT: u64 = (1 << CLASS_SHIFT) - 1;
 
@@ -100,6 +105,7 @@ mod tests {
                     let ended = Ended {
                         picked_at: Timestamp::from_secs(86_400 * 365),
                         ended_at: Timestamp::from_nanos(u64::MAX - 7),
+                        which: Try::of_number(1 + (bits & 1) as u8),
                         outcome,
                     };
                     let entry = Entry { slot: Slot(u32::MAX - bits), ended, ok: u64::from(bits) << 40 };

@@ -49,7 +49,7 @@ pub use crate::cell::Current;
 pub use crate::event::Ended;
 pub use crate::gate::GateGuard;
 pub use crate::place::PlaceGuard;
-pub use crate::reader::{Drained, Reader};
+pub use crate::reader::{Drained, Reader, Successes};
 pub use crate::worker::{InFlight, Worker};
 pub use model::outcome::Trend;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use model::id::{Slot, WorkerId};
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Try};
 
 use crate::event::{Ended, Entry};
-use crate::record::{CLASSES, Record};
+use crate::record::{KINDS, Record, kinds};
 use crate::shared::{STIR, Shared, WorkerState};
 use crate::sync::Ordering;
 
@@ -30,9 +30,20 @@ pub enum Drained {
         slot: Slot,
         /// Of which class.
         class: OutcomeClass,
+        /// Which of their requests' tries they were.
+        which: Try,
         /// How many; above zero.
         count: u32,
     },
+}
+
+/// Attempts at one destination that ended well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Successes {
+    /// All of them.
+    pub ok: u64,
+    /// Those of them that were not the first try of their request.
+    pub repeats: u64,
 }
 
 /// Takes events out. There is one per board, ever: it alone knows what was told.
@@ -57,8 +68,12 @@ struct Account {
 struct SlotAccount {
     /// Successes.
     ok: u64,
+    /// The same at the last [`Reader::ok_since`].
+    summed: u64,
+    /// Those of them that are told as repeats.
+    repeats: u64,
     /// [`Record::merged`].
-    merged: [u32; CLASSES],
+    merged: [u32; KINDS],
 }
 
 impl Reader {
@@ -91,16 +106,22 @@ impl Reader {
         self.drain_merged(&mut each);
     }
 
-    /// Successes at a destination that no call and no event has told yet, all workers together. For the core's tick.
-    pub fn ok_since(&mut self, slot: Slot) -> u64 {
+    /// Successes at a destination that no call and no event has told yet, all workers together. For the core's tick. Events
+    /// do not tell repeats apart: those among the successes that they told since the last call are told here.
+    pub fn ok_since(&mut self, slot: Slot) -> Successes {
         let shared = Arc::clone(&self.shared);
-        let mut sum = 0;
+        let mut sum = Successes::default();
         for (id, state) in states(&shared) {
             let Some(record) = state.records.get(slot.0) else { continue };
+            // First the part, then the whole: a repeat that ends between the two may be told later, never too early.
+            let repeats = record.ok_repeats();
             let ok = record.count(OutcomeClass::Ok);
             let told = self.account(id, slot);
-            sum += ok.saturating_sub(told.ok);
+            sum.ok += ok.saturating_sub(told.ok);
             told.ok = told.ok.max(ok);
+            let new = repeats.saturating_sub(told.repeats).min(told.ok - told.summed);
+            sum.repeats += new;
+            (told.summed, told.repeats) = (told.ok, told.repeats + new);
         }
         sum
     }
@@ -147,10 +168,10 @@ impl Reader {
     fn tell_merged(&mut self, id: WorkerId, slot: Slot, record: &Record, each: &mut impl FnMut(Drained)) {
         let merged = record.merged();
         let told = std::mem::replace(&mut self.account(id, slot).merged, merged);
-        for ((class, now), before) in OutcomeClass::ALL.into_iter().zip(merged).zip(told) {
+        for (((class, which), now), before) in kinds().zip(merged).zip(told) {
             let count = now.wrapping_sub(before);
             if count > 0 {
-                each(Drained::Merged { slot, class, count });
+                each(Drained::Merged { slot, class, which, count });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One worker's record of one destination.
 
 use crossbeam_utils::CachePadded;
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Try};
 use model::time::Timestamp;
 
 use crate::first_byte::BUCKETS;
@@ -18,8 +18,10 @@ struct Fields {
     last_progress: AtomicU64,
     /// Ended attempts by class.
     counts: [AtomicU64; CLASSES],
-    /// Events that found the ring full, by class. A part of `counts`.
-    merged: [AtomicU32; CLASSES],
+    /// Those that ended well and were not the first try of their request. A part of `counts`.
+    ok_repeats: AtomicU64,
+    /// Events that found the ring full, by [`kind`]. A part of `counts`.
+    merged: [AtomicU32; KINDS],
     /// Response heads by their time to first byte.
     first_bytes: [AtomicU32; BUCKETS],
 }
@@ -31,6 +33,7 @@ impl Default for Fields {
             waiting: AtomicU32::default(),
             last_progress: AtomicU64::default(),
             counts: Default::default(),
+            ok_repeats: AtomicU64::default(),
             merged: Default::default(),
             first_bytes: std::array::from_fn(|_| AtomicU32::default()),
         }
@@ -60,8 +63,13 @@ impl Record {
         self.0.counts.get(usize::from(class.code())).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
+    /// Acquire: who sees a repeat sees it among the successes, too.
+    pub(crate) fn ok_repeats(&self) -> u64 {
+        self.0.ok_repeats.load(Ordering::Acquire)
+    }
+
     /// Wraps around: compare by difference.
-    pub(crate) fn merged(&self) -> [u32; CLASSES] {
+    pub(crate) fn merged(&self) -> [u32; KINDS] {
         self.0.merged.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
@@ -90,17 +98,35 @@ impl Record {
         self.0.last_progress.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    pub(crate) fn add(&self, class: OutcomeClass) {
+    pub(crate) fn add(&self, class: OutcomeClass, which: Try) {
         if let Some(count) = self.0.counts.get(usize::from(class.code())) {
             count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
+        if which == Try::Repeat && class == OutcomeClass::Ok {
+            let repeats = self.0.ok_repeats.load(Ordering::Relaxed).wrapping_add(1);
+            self.0.ok_repeats.store(repeats, Ordering::Release);
+        }
     }
 
-    pub(crate) fn merge(&self, class: OutcomeClass) {
-        if let Some(count) = self.0.merged.get(usize::from(class.code())) {
+    pub(crate) fn merge(&self, class: OutcomeClass, which: Try) {
+        if let Some(count) = self.0.merged.get(kind(class, which)) {
             count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
     }
 }
 
-pub(crate) const CLASSES: usize = OutcomeClass::ALL.len();
+/// The place of a class and a try among the merged counts.
+fn kind(class: OutcomeClass, which: Try) -> usize {
+    match which {
+        Try::First => usize::from(class.code()),
+        Try::Repeat => CLASSES + usize::from(class.code()),
+    }
+}
+
+/// Classes and tries in the order of their places.
+pub(crate) fn kinds() -> impl Iterator<Item = (OutcomeClass, Try)> {
+    Try::ALL.into_iter().flat_map(|which| OutcomeClass::ALL.into_iter().map(move |class| (class, which)))
+}
+
+const CLASSES: usize = OutcomeClass::ALL.len();
+pub(crate) const KINDS: usize = CLASSES * Try::ALL.len();

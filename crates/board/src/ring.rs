@@ -78,7 +78,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use model::id::Slot;
-    use model::outcome::{Outcome, OutcomeClass};
+    use model::outcome::{Outcome, OutcomeClass, Try};
     use model::time::Timestamp;
 
     use super::*;
@@ -88,7 +88,7 @@ mod tests {
         let at = Timestamp::from_nanos(number);
         let outcome =
             Outcome { class: OutcomeClass::Cut, failure: None, status: None, retryable: true, client_gone: false };
-        Entry { slot: Slot(1), ended: Ended { picked_at: at, ended_at: at, outcome }, ok: number }
+        Entry { slot: Slot(1), ended: Ended { picked_at: at, ended_at: at, which: Try::First, outcome }, ok: number }
     }
 
     #[test]

@@ -6,14 +6,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use model::outcome::{FailureKind, Outcome};
+use model::outcome::{FailureKind, Outcome, Try};
 
 use super::*;
 
 fn ended(at: u64, class: OutcomeClass) -> Ended {
     let outcome =
         Outcome { class, failure: Some(FailureKind::Reset), status: None, retryable: true, client_gone: false };
-    Ended { picked_at: Timestamp::from_millis(at), ended_at: Timestamp::from_millis(at), outcome }
+    let at = Timestamp::from_millis(at);
+    Ended { picked_at: at, ended_at: at, which: Try::First, outcome }
+}
+
+fn repeat(at: u64, class: OutcomeClass) -> Ended {
+    Ended { which: Try::Repeat, ..ended(at, class) }
+}
+
+fn successes(ok: u64, repeats: u64) -> Successes {
+    Successes { ok, repeats }
 }
 
 fn drain(reader: &mut Reader) -> Vec<Drained> {
@@ -112,8 +121,8 @@ fn an_event_tells_the_successes_before_it_and_the_tick_tells_the_rest() {
     worker.succeeded(slot);
     let event = |at, class, ok_before| Drained::Event { slot, worker: WorkerId(0), ok_before, ended: ended(at, class) };
     assert_eq!(drain(&mut reader), [event(1, OutcomeClass::AppFail, 3), event(2, OutcomeClass::Timeout, 2)]);
-    assert_eq!(reader.ok_since(slot), 1);
-    assert_eq!(reader.ok_since(slot), 0);
+    assert_eq!(reader.ok_since(slot), successes(1, 0));
+    assert_eq!(reader.ok_since(slot), successes(0, 0));
     assert_eq!((board.count(slot, OutcomeClass::Ok), board.count(slot, OutcomeClass::Timeout)), (6, 1));
 }
 
@@ -124,9 +133,39 @@ fn a_tick_between_a_failure_and_its_drain_tells_no_success_twice() {
     let mut reader = board.reader().unwrap();
     worker.succeeded(Slot(0));
     worker.report(Slot(0), ended(1, OutcomeClass::Cut));
-    assert_eq!(reader.ok_since(Slot(0)), 1);
+    assert_eq!(reader.ok_since(Slot(0)), successes(1, 0));
     let [Drained::Event { ok_before, .. }] = drain(&mut reader)[..] else { panic!("one event") };
     assert_eq!(ok_before, 0);
+}
+
+#[test]
+fn repeats_are_told_apart_among_successes_failures_and_what_was_merged() {
+    let board = Board::with_ring(1, Arc::new(()), 2);
+    let worker = board.worker(WorkerId(0)).unwrap();
+    let mut reader = board.reader().unwrap();
+    let slot = Slot(2);
+    worker.count(slot, OutcomeClass::Ok, Try::Repeat);
+    worker.succeeded(slot);
+    worker.report(slot, repeat(1, OutcomeClass::AppFail));
+    worker.report(slot, ended(2, OutcomeClass::AppFail));
+    worker.report(slot, repeat(3, OutcomeClass::Timeout));
+    worker.report(slot, ended(4, OutcomeClass::Timeout));
+    worker.count(slot, OutcomeClass::Ok, Try::Repeat);
+    worker.count(slot, OutcomeClass::Neutral, Try::Repeat);
+    let event = |ended, ok_before| Drained::Event { slot, worker: WorkerId(0), ok_before, ended };
+    let merged = |which| Drained::Merged { slot, class: OutcomeClass::Timeout, which, count: 1 };
+    assert_eq!(
+        drain(&mut reader),
+        [
+            event(repeat(1, OutcomeClass::AppFail), 2),
+            event(ended(2, OutcomeClass::AppFail), 0),
+            merged(Try::First),
+            merged(Try::Repeat),
+        ]
+    );
+    // Of the two that the first event told one was a repeat.
+    assert_eq!(reader.ok_since(slot), successes(1, 2));
+    assert_eq!(reader.ok_since(slot), successes(0, 0));
 }
 
 #[test]
@@ -162,8 +201,8 @@ fn what_does_not_fit_the_ring_is_merged_and_counted() {
     assert_eq!(
         drained[2..],
         [
-            Drained::Merged { slot: Slot(1), class: OutcomeClass::ConnFail, count: 2 },
-            Drained::Merged { slot: Slot(300), class: OutcomeClass::Timeout, count: 1 },
+            Drained::Merged { slot: Slot(1), class: OutcomeClass::ConnFail, which: Try::First, count: 2 },
+            Drained::Merged { slot: Slot(300), class: OutcomeClass::Timeout, which: Try::First, count: 1 },
         ]
     );
     assert_eq!(board.merged(), 3);
@@ -234,6 +273,7 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
     let (wake, woken) = mpsc::channel();
     board.set_waker(Box::new(move || wake.send(()).unwrap()));
     let (mut ok, mut failed) = ([0_u64; SLOTS as usize], [0_u64; SLOTS as usize]);
+    let mut repeats = [0_u64; SLOTS as usize];
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
             .map(|id| {
@@ -247,7 +287,7 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
                         if round % 4 == 0 {
                             worker.report(slot, ended(round, OutcomeClass::AppFail));
                         } else {
-                            worker.succeeded(slot);
+                            worker.count(slot, OutcomeClass::Ok, Try::of_number(1 + (round % 4 == 1) as u8));
                         }
                         drop(flight);
                         let snapshot = *worker.snapshot();
@@ -259,18 +299,22 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
             .collect();
         let mut published = 0;
         let mut take = |reader: &mut Reader| {
+            let told = ok;
             reader.drain(|drained| match drained {
                 Drained::Event { slot, ok_before, .. } => {
                     failed[slot.index()] += 1;
                     ok[slot.index()] += ok_before;
                 }
-                Drained::Merged { slot, class, count } => {
+                Drained::Merged { slot, class, which: _, count } => {
                     assert_eq!(class, OutcomeClass::AppFail);
                     failed[slot.index()] += u64::from(count);
                 }
             });
             for (slot, ok) in (0..).zip(&mut ok) {
-                *ok += reader.ok_since(Slot(slot));
+                let new = reader.ok_since(Slot(slot));
+                *ok += new.ok;
+                repeats[slot as usize] += new.repeats;
+                assert!(new.repeats <= *ok - told[slot as usize], "more repeats than successes in one drain");
             }
         };
         while workers.iter().any(|worker| !worker.is_finished()) {
@@ -282,13 +326,14 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
         }
         take(&mut reader);
     });
-    let rounds_at = |slot: u64, fails: bool| {
-        (0..ROUNDS).filter(|round| round % SLOTS == slot && (round % 4 == 0) == fails).count() as u64
-            * u64::from(WORKERS)
+    let rounds_at = |slot: u64, kinds: &[u64]| {
+        let rounds = (0..ROUNDS).filter(|round| round % SLOTS == slot && kinds.contains(&(round % 4)));
+        rounds.count() as u64 * u64::from(WORKERS)
     };
     for slot in 0..SLOTS {
-        assert_eq!(failed[slot as usize], rounds_at(slot, true), "failures at {slot}");
-        assert_eq!(ok[slot as usize], rounds_at(slot, false), "successes at {slot}");
+        assert_eq!(failed[slot as usize], rounds_at(slot, &[0]), "failures at {slot}");
+        assert_eq!(ok[slot as usize], rounds_at(slot, &[1, 2, 3]), "successes at {slot}");
+        assert_eq!(repeats[slot as usize], rounds_at(slot, &[1]), "repeats among them at {slot}");
         assert_eq!(board.in_flight(Slot(slot as u32)), 0);
     }
 }

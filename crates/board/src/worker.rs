@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::id::{Slot, WorkerId};
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Try};
 use model::time::Timestamp;
 
 use crate::Board;
@@ -55,15 +55,15 @@ impl<S> Worker<S> {
         InFlight { owner: Rc::clone(&self.owner), slot, is_waiting: Cell::new(true) }
     }
 
-    /// An attempt ended well: a count, no event.
+    /// A first try ended well: a count, no event.
     pub fn succeeded(&self, slot: Slot) {
-        self.count(slot, OutcomeClass::Ok);
+        self.count(slot, OutcomeClass::Ok, Try::First);
     }
 
     /// An attempt ended with `class`: a count, no event. For outcomes that no policy asks for.
-    pub fn count(&self, slot: Slot, class: OutcomeClass) {
+    pub fn count(&self, slot: Slot, class: OutcomeClass, which: Try) {
         if let (Some(state), Some(record)) = (self.owner.state(), self.owner.record(slot)) {
-            record.add(class);
+            record.add(class, which);
             state.stir(slot);
         }
     }
@@ -168,11 +168,11 @@ impl Owner {
     fn report(&self, slot: Slot, ended: Ended) {
         let Some(state) = self.state() else { return };
         let Some(record) = state.record(slot) else { return };
-        let class = ended.outcome.class;
-        record.add(class);
+        let (class, which) = (ended.outcome.class, ended.which);
+        record.add(class, which);
         state.stir(slot);
         if state.ring.push(Entry { slot, ended, ok: record.count(OutcomeClass::Ok) }).is_err() {
-            record.merge(class);
+            record.merge(class, which);
             state.overflow();
         }
         self.shared.wake.notify();

@@ -12,7 +12,7 @@ use board::{Board, Drained, Ended};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use model::id::{Slot, WorkerId};
-use model::outcome::{Outcome, OutcomeClass};
+use model::outcome::{Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 
 const SLOT: Slot = Slot(0);
@@ -22,7 +22,7 @@ fn ended(at: u64) -> Ended {
     let at = Timestamp::from_nanos(at);
     let outcome =
         Outcome { class: OutcomeClass::AppFail, failure: None, status: None, retryable: false, client_gone: false };
-    Ended { picked_at: at, ended_at: at, outcome }
+    Ended { picked_at: at, ended_at: at, which: Try::First, outcome }
 }
 
 fn explore(check: impl Fn() + Send + Sync + 'static) {

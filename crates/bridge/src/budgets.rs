@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use board::Board;
+use board::{Board, Successes};
 use model::id::{ClusterId, Slot};
 use model::retry::RetryBudget;
 use model::time::Timestamp;
@@ -40,8 +40,8 @@ impl Budgets {
     }
 
     /// Pays for successes.
-    pub fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, u64>, owners: &BTreeMap<Slot, ClusterId>) {
-        for (slot, &ok) in sums {
+    pub fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, Successes>, owners: &BTreeMap<Slot, ClusterId>) {
+        for (slot, Successes { ok, .. }) in sums {
             if let Some(account) = owners.get(slot).and_then(|cluster| self.places.get(cluster)) {
                 let amount = ok.saturating_mul(u64::from(deposit(account.rules).0));
                 board.deposit(account.place, u32::try_from(amount).unwrap_or(u32::MAX), u32::MAX);
@@ -77,6 +77,10 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    fn first(ok: u64) -> Successes {
+        Successes { ok, repeats: 0 }
+    }
+
     #[test]
     fn traffic_pays_a_fifth_that_expires_and_the_floor_always_pays() {
         let board = Board::new(1, Arc::new(()));
@@ -88,7 +92,7 @@ mod tests {
         budgets.open(&board, now);
         assert_eq!(board.balance(place), 3000, "the first income comes once");
         let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(1000))]), &owners);
         assert_eq!(board.balance(place), 203_000);
         for _ in 0..1000 {
             now = now + Duration::from_millis(100);
@@ -109,10 +113,10 @@ mod tests {
         let place = budgets.place(&cluster, none);
         budgets.open(&board, Timestamp::ZERO);
         let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), 1000)]), &owners);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(1000))]), &owners);
         assert_eq!(board.balance(place), 0, "nothing is paid, nothing may be repeated");
         assert_eq!(budgets.place(&cluster, RetryBudget { percent: 50, per_second: 0 }), place);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), 10)]), &owners);
+        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(10))]), &owners);
         assert_eq!(board.balance(place), 5000);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use board::{Drained, Reader};
+use board::{Drained, Ended, Reader, Successes};
 use health::{Input, OutcomeEvent, Sum};
 use model::id::Slot;
 use model::outcome::{Outcome, OutcomeClass};
@@ -25,7 +25,7 @@ pub enum Reach {
 #[derive(Default)]
 pub struct Taken {
     /// Successes by slot, above zero.
-    pub sums: BTreeMap<Slot, u64>,
+    pub sums: BTreeMap<Slot, Successes>,
     /// With [`Reach::All`]: where something may have happened since the last one, in order.
     pub stirred: Vec<Slot>,
     events: Vec<OutcomeEvent>,
@@ -43,13 +43,13 @@ pub fn take(
     let mut taken = Taken::default();
     reader.drain(|drained| match drained {
         Drained::Event { slot, worker: _, ok_before, ended } => {
-            *taken.sums.entry(slot).or_default() += ok_before;
-            let (picked_at, at) = (ended.picked_at, ended.ended_at);
-            taken.events.push(OutcomeEvent { slot, picked_at, at, outcome: ended.outcome });
+            taken.sums.entry(slot).or_default().ok += ok_before;
+            let Ended { picked_at, ended_at: at, which, outcome } = ended;
+            taken.events.push(OutcomeEvent { slot, picked_at, at, which, outcome });
         }
-        Drained::Merged { slot, class, count } => {
+        Drained::Merged { slot, class, which, count } => {
             taken.sums.entry(slot).or_default();
-            let event = OutcomeEvent { slot, picked_at: since, at: now, outcome: outline(class) };
+            let event = OutcomeEvent { slot, picked_at: since, at: now, which, outcome: outline(class) };
             taken.events.extend((0..count).map(|_| event));
         }
     });
@@ -57,18 +57,18 @@ pub fn take(
         Reach::All => {
             taken.stirred = reader.stirred();
             taken.stirred.retain(|slot| is_known(*slot));
-            taken.stirred.iter().for_each(|&slot| *taken.sums.entry(slot).or_default() += reader.ok_since(slot));
+            taken.stirred.iter().for_each(|&slot| add(taken.sums.entry(slot).or_default(), reader.ok_since(slot)));
         }
-        Reach::Failed => taken.sums.iter_mut().for_each(|(&slot, sum)| *sum += reader.ok_since(slot)),
+        Reach::Failed => taken.sums.iter_mut().for_each(|(&slot, sum)| add(sum, reader.ok_since(slot))),
     }
-    taken.sums.retain(|_, sum| *sum > 0);
+    taken.sums.retain(|_, sum| sum.ok > 0);
     taken
 }
 
 impl Taken {
     /// Counts all of it for the trends.
     pub fn count(&self, trends: &mut Trends, now: Timestamp) {
-        self.sums.iter().for_each(|(&slot, &ok)| trends.succeeded(slot, ok, now));
+        self.sums.iter().for_each(|(&slot, sum)| trends.succeeded(slot, sum.ok, now));
         self.events.iter().for_each(|event| {
             // An event of a success (where every outcome is one) stands in the sums as well.
             if event.outcome.class != OutcomeClass::Ok {
@@ -79,10 +79,16 @@ impl Taken {
 
     /// The sums, then the events.
     pub fn into_inputs(self) -> impl Iterator<Item = Input> {
-        let sums: Vec<Sum> = self.sums.into_iter().map(|(slot, ok)| Sum { slot, ok }).collect();
+        let sums: Vec<Sum> =
+            self.sums.into_iter().map(|(slot, Successes { ok, repeats })| Sum { slot, ok, repeats }).collect();
         let sums = (!sums.is_empty()).then_some(Input::SumsTaken { sums });
         sums.into_iter().chain(self.events.into_iter().map(Input::OutcomeSeen))
     }
+}
+
+fn add(sum: &mut Successes, new: Successes) {
+    sum.ok += new.ok;
+    sum.repeats += new.repeats;
 }
 
 /// An outcome of which only the class is known. Retryable: nginx's arithmetic counts it.
@@ -95,9 +101,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use std::sync::Arc;
 
-    use board::{Board, Ended};
+    use board::Board;
     use model::id::WorkerId;
-    use model::outcome::FailureKind;
+    use model::outcome::{FailureKind, Try};
 
     use super::*;
 
@@ -109,7 +115,8 @@ mod tests {
             retryable: true,
             client_gone: false,
         };
-        Ended { picked_at: Timestamp::from_millis(at), ended_at: Timestamp::from_millis(at + 1), outcome }
+        let (picked_at, ended_at) = (Timestamp::from_millis(at), Timestamp::from_millis(at + 1));
+        Ended { picked_at, ended_at, which: Try::First, outcome }
     }
 
     #[test]
@@ -118,7 +125,8 @@ mod tests {
         let worker = board.worker(WorkerId(0)).unwrap();
         let mut reader = board.reader().unwrap();
         let (good, bad) = (Slot(3), Slot(5));
-        (0..4).for_each(|_| worker.succeeded(good));
+        (0..3).for_each(|_| worker.succeeded(good));
+        worker.count(good, OutcomeClass::Ok, Try::Repeat);
         worker.succeeded(bad);
         worker.report(bad, refused(7));
         worker.succeeded(bad);
@@ -127,14 +135,14 @@ mod tests {
         let is_known = |slot| slot == good || slot == bad;
         let taken = take(&mut reader, is_known, Reach::Failed, Timestamp::ZERO, now);
         let inputs: Vec<Input> = taken.into_inputs().collect();
-        assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot: bad, ok: 2 }] });
+        assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot: bad, ok: 2, repeats: 0 }] });
         assert!(matches!(inputs[1], Input::OutcomeSeen(OutcomeEvent { slot: Slot(5), .. })));
         assert_eq!(inputs.len(), 2);
 
         let taken = take(&mut reader, is_known, Reach::All, Timestamp::ZERO, now);
         assert_eq!(taken.stirred, [good, bad]);
         let inputs: Vec<Input> = taken.into_inputs().collect();
-        assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4 }] }]);
+        assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4, repeats: 1 }] }]);
         let taken = take(&mut reader, is_known, Reach::All, Timestamp::ZERO, now);
         assert_eq!((taken.stirred.len(), taken.into_inputs().count()), (0, 0));
     }

@@ -13,7 +13,7 @@ use exchange::snapshot::Snapshot;
 use health::{Core, Input, Output, Pulse};
 use model::event::Event;
 use model::id::{Slot, WorkerId};
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::random::Random;
 use model::time::Timestamp;
 
@@ -83,7 +83,7 @@ impl Side {
 fn cut(now: Timestamp) -> Ended {
     let failure = Some(FailureKind::Reset);
     let outcome = Outcome { class: OutcomeClass::Cut, failure, status: None, retryable: true, client_gone: false };
-    Ended { picked_at: now, ended_at: now, outcome }
+    Ended { picked_at: now, ended_at: now, which: Try::First, outcome }
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_core_that_hears_only_where_something_happens_decides_as_one_that_hears_of_a
                         worker.report(slot, cut(now));
                     } else {
                         flight.answered(now, took);
-                        worker.count(slot, OutcomeClass::Ok);
+                        worker.count(slot, OutcomeClass::Ok, Try::First);
                     }
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::id::{ClusterIndex, DestinationIndex, RouteIndex, Slot};
-use model::outcome::{AttemptEnd, Outcome};
+use model::outcome::{AttemptEnd, Outcome, Try};
 use model::time::Timestamp;
 pub use retry::{Cost, Replay, RetryDenied};
 
@@ -179,6 +179,8 @@ pub struct Report {
     pub destination: DestinationIndex,
     /// When the destination was picked.
     pub picked_at: Timestamp,
+    /// Which of the exchange's tries it was.
+    pub which: Try,
     /// What it held of the destination and gives back now, its place not before a stream of events is over. `Open` also
     /// where a later report does.
     pub admission: Admission,

@@ -309,12 +309,13 @@ impl World {
     fn tell(&mut self, slot: model::id::Slot, report: &exchange::Report) {
         let needs = self.core.needs(&self.cluster.id);
         let input = if report.outcome.class == OutcomeClass::Ok && needs != health::Needs::EveryOutcome {
-            health::Input::SumsTaken { sums: vec![Sum { slot, ok: 1 }] }
+            health::Input::SumsTaken { sums: vec![Sum { slot, ok: 1, repeats: 0 }] }
         } else {
             health::Input::OutcomeSeen(OutcomeEvent {
                 slot,
                 picked_at: report.picked_at,
                 at: self.now,
+                which: report.which,
                 outcome: report.outcome,
             })
         };

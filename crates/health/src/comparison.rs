@@ -3,21 +3,32 @@
 //! The rest are the others that no check calls Unhealthy: one that is out already would make every other one look good. Their
 //! sum is kept ([`crate::rest`]).
 //!
-//! Second tries count like first ones. Where failures are the destinations' own, each try at one of them fails alike,
-//! whatever was tried before, so repeats move no share. Where requests fail wherever they go, their repeats fail as well,
-//! but among equals everybody gets the same part of them. Only a destination of little weight beside heavy ones gets more
-//! repeats than first tries: of such requests it then shows more failures than they do.
+//! First tries are compared with first tries. Chance (or a hash, or a session) gives a destination those, whatever they will
+//! come to, so requests that fail wherever they go fail alike at all of them. Repeats are of requests that have just failed
+//! elsewhere. Of two with weights 9 and 1, where a fifth of all requests fail wherever they go, the light one is asked for
+//! 0.1 + 0.9 x 0.2, and all of the second part fails: 0.71 of its attempts beside 0.22 of the heavy one's. A repeat that
+//! succeeds is no better a measure, either: where failures are chance, the light one gets most of those.
+//!
+//! ```text
+//!   twenty first tries of its own in two minutes ── yes ──> first tries beside first tries
+//!     no │
+//!        └──> each kind beside its like, added up:   sum of (failed - n x the rest's share)
+//!             repeats only where the rest has twenty, too: one of theirs that succeeded is chance
+//!   the rest has no first try ──> its repeats in their place: those fail more easily, so that acquits
+//! ```
+//! What is left out: of two destinations one that gets nothing but repeats. All that it gets has failed at the other one, and
+//! nobody can tell whose fault it is, or serve it better. That it refuses connections is found without a comparison.
 
 use std::time::Duration;
 
 use model::event::Evidence;
-use model::passive::Comparison;
+use model::passive::{Comparison, Plain500};
 use model::time::Timestamp;
 
 use crate::cluster::ClusterState;
 use crate::effects::Effects;
 use crate::passive::Asking;
-use crate::window::{Counts, Window};
+use crate::window::{Counts, Ground, Tally, Window};
 
 /// What the comparison came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,33 +48,31 @@ pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effect
     let Some(window) = cluster.destinations.get(index).map(|one| &one.traffic.window) else {
         return Finding::Alone;
     };
-    let tens = window.tens(now, ENOUGH);
-    let (own, rest) = own_and_rest(cluster, index, effects, |window| window.total(now, tens));
-    if rest.total() == 0 {
+    let reach = window.reach(now, ENOUGH);
+    let (own, rest) = own_and_rest(cluster, index, effects, |window| window.total(now, reach.tens));
+    if rest.all().total() == 0 {
         return Finding::Alone;
     }
-    let (failed, total) = (own.failures(rule.plain_500), own.total());
-    let (rest_failed, rest_total) = (rest.failures(rule.plain_500), rest.total());
-    let rest_share = share(rest_failed, rest_total);
-    let difference = share(failed, total) - rest_share;
-    if total < u64::from(rule.minimum)
-        || rest_share > rule.rest_limit.get()
-        || difference <= rule.difference.get()
-        || z(failed, total, rest_failed, rest_total) <= rule.z
+    let compared = Compared::of(reach.ground, own, rest, rule.plain_500);
+    if compared.total < u64::from(rule.minimum).max(1)
+        || compared.rest_share() > rule.rest_limit.get()
+        || compared.difference() <= rule.difference.get()
+        || compared.z() <= rule.z
     {
         return Finding::Alike;
     }
     Finding::Worse(Evidence {
-        failed: Some(failed),
-        total: Some(total),
-        window: Some(10 * Duration::from_secs(u64::from(tens))),
-        rest_failed: Some(rest_failed),
-        rest_total: Some(rest_total),
+        failed: Some(compared.failed),
+        total: Some(compared.total),
+        window: Some(10 * Duration::from_secs(u64::from(reach.tens))),
+        rest_failed: Some(compared.rest_failed),
+        rest_total: Some(compared.rest_total),
         ..Evidence::default()
     })
 }
 
-/// How often the destination at `index` and the rest of its cluster asked for less since then.
+/// How often the destination at `index` and the rest of its cluster asked for less since then: of their first tries where both
+/// have enough of them.
 pub(crate) fn asking(
     cluster: &mut ClusterState,
     index: usize,
@@ -72,15 +81,71 @@ pub(crate) fn asking(
 ) -> (Asking, Asking) {
     let of = |counts: Counts| Asking { asked: counts.asked, attempts: counts.asked.saturating_add(counts.total()) };
     let (own, rest) = own_and_rest(cluster, index, effects, |window| window.after(effects.now, since));
-    (of(own), of(rest))
+    let first = (of(own.first), of(rest.first));
+    if first.0.attempts.min(first.1.attempts) >= ENOUGH { first } else { (of(own.all()), of(rest.all())) }
+}
+
+/// Attempts of a destination beside those of the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Compared {
+    failed: u64,
+    total: u64,
+    rest_failed: u64,
+    rest_total: u64,
+    /// So many would have failed at the rest's shares.
+    expected: f64,
+    /// Of `failed` around it, were all alike.
+    variance: f64,
+}
+
+impl Compared {
+    fn of(ground: Ground, own: Tally, rest: Tally, plain_500: Plain500) -> Self {
+        let mut compared = Self::default();
+        let beside = if rest.first.total() == 0 { rest.repeat } else { rest.first };
+        compared.add(own.first, beside, plain_500);
+        match ground {
+            Ground::FirstTries => {}
+            Ground::AllTries if rest.repeat.total() < ENOUGH => {}
+            Ground::AllTries => compared.add(own.repeat, rest.repeat, plain_500),
+        }
+        compared
+    }
+
+    fn add(&mut self, own: Counts, rest: Counts, plain_500: Plain500) {
+        let (failed, total) = (own.failures(plain_500), own.total());
+        let (rest_failed, rest_total) = (rest.failures(plain_500), rest.total());
+        if total == 0 || rest_total == 0 {
+            return;
+        }
+        self.failed = self.failed.saturating_add(failed);
+        self.total = self.total.saturating_add(total);
+        self.rest_failed = self.rest_failed.saturating_add(rest_failed);
+        self.rest_total = self.rest_total.saturating_add(rest_total);
+        self.expected += total as f64 * share(rest_failed, rest_total);
+        let all = share(failed.saturating_add(rest_failed), total.saturating_add(rest_total));
+        self.variance += all * (1.0 - all) * total as f64 * (1.0 + total as f64 / rest_total as f64);
+    }
+
+    /// What the rest would have failed of the same tries.
+    fn rest_share(&self) -> f64 {
+        self.expected / self.total as f64
+    }
+
+    fn difference(&self) -> f64 {
+        share(self.failed, self.total) - self.rest_share()
+    }
+
+    fn z(&self) -> f64 {
+        if self.variance <= 0.0 { 0.0 } else { (self.failed as f64 - self.expected) / self.variance.sqrt() }
+    }
 }
 
 fn own_and_rest(
     cluster: &mut ClusterState,
     index: usize,
     effects: &Effects,
-    total: impl Fn(&Window) -> Counts,
-) -> (Counts, Counts) {
+    total: impl Fn(&Window) -> Tally,
+) -> (Tally, Tally) {
     let own = cluster.destinations.get(index).map(|one| total(&one.traffic.window)).unwrap_or_default();
     let rest = cluster.rest(effects.moves).but(index, own, &total);
     debug_assert_eq!(rest, cluster.summed_rest(index, &total), "the kept sum of {}", cluster.config.id);
@@ -98,12 +163,22 @@ pub(crate) fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f
     if spread <= 0.0 { 0.0 } else { (share(failed, total) - share(rest_failed, rest_total)) / spread.sqrt() }
 }
 
-/// So many attempts of its own tell something.
+/// So many attempts tell something.
 const ENOUGH: u64 = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// So many failed of so many.
+    fn counts(failed: u64, total: u64) -> Counts {
+        Counts { failed, ok: total - failed, ..Counts::default() }
+    }
+
+    fn compared(ground: Ground, own: [Counts; 2], rest: [Counts; 2]) -> Compared {
+        let tally = |[first, repeat]: [Counts; 2]| Tally { first, repeat };
+        Compared::of(ground, tally(own), tally(rest), Plain500::Passes)
+    }
 
     #[test]
     fn the_statistic_is_that_of_two_proportions() {
@@ -112,5 +187,60 @@ mod tests {
         assert!(z(10, 100, 30, 100) < -3.5);
         assert_eq!(z(0, 100, 0, 100), 0.0);
         assert_eq!(z(100, 100, 50, 50), 0.0);
+        let none = counts(0, 0);
+        for (own, rest) in [((30, 100), (10, 100)), ((3, 40), (1, 900)), ((0, 100), (0, 100)), ((9, 9), (50, 50))] {
+            let both = compared(Ground::AllTries, [counts(own.0, own.1), none], [counts(rest.0, rest.1), none]);
+            assert!((both.z() - z(own.0, own.1, rest.0, rest.1)).abs() < 1e-9, "{own:?} {rest:?}");
+        }
+    }
+
+    #[test]
+    fn requests_that_fail_wherever_they_go_move_nothing_whatever_the_weights() {
+        for (light, heavy) in [(1, 1), (1, 9), (1, 99)] {
+            for tenths in 1..=9 {
+                // A thousand first tries for each part; each failed one goes to the other, and fails there.
+                let first = |weight: u64| counts(weight * 100 * tenths, weight * 1000);
+                let repeat = |weight: u64| counts(weight * 100 * tenths, weight * 100 * tenths);
+                let own = [first(light), repeat(heavy)];
+                let rest = [first(heavy), repeat(light)];
+                for ground in [Ground::FirstTries, Ground::AllTries] {
+                    let both = compared(ground, own, rest);
+                    assert!(
+                        both.difference().abs() < 1e-9 && both.z().abs() < 1e-6,
+                        "{light}:{heavy} {tenths} {both:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn failures_by_chance_move_nothing_either_although_the_light_one_gets_most_of_the_repeats() {
+        // Three of ten fail at each, whatever it is.
+        let own = [counts(300, 1000), counts(810, 2700)];
+        let rest = [counts(2700, 9000), counts(90, 300)];
+        let both = compared(Ground::FirstTries, own, rest);
+        assert!(both.difference().abs() < 1e-9, "{both:?}");
+    }
+
+    #[test]
+    fn where_first_tries_are_few_repeats_are_told_from_repeats_that_others_make_good() {
+        let few = counts(0, 2);
+        let broken = compared(Ground::AllTries, [few, counts(30, 30)], [counts(10, 300), counts(5, 40)]);
+        assert!(broken.difference() > 0.8 && broken.z() > 5.0, "{broken:?}");
+        let alike = compared(Ground::AllTries, [few, counts(30, 30)], [counts(60, 300), counts(40, 40)]);
+        assert!(alike.difference() < 0.0, "{alike:?}");
+        // One of the others' repeats that went well says nothing.
+        let unknown = compared(Ground::AllTries, [few, counts(30, 30)], [counts(60, 300), counts(0, 1)]);
+        assert_eq!((unknown.total, unknown.failed), (2, 0));
+    }
+
+    #[test]
+    fn repeats_of_the_rest_stand_in_for_first_tries_that_it_does_not_get() {
+        let none = counts(0, 0);
+        let sick = compared(Ground::FirstTries, [counts(40, 50), none], [none, counts(0, 40)]);
+        assert!(sick.difference() > 0.7 && sick.z() > 5.0, "{sick:?}");
+        let poisoned = compared(Ground::FirstTries, [counts(40, 50), none], [none, counts(40, 40)]);
+        assert!(poisoned.difference() < 0.0, "{poisoned:?}");
     }
 }

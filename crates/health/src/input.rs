@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::cluster::Cluster;
 use model::health::{CheckKind, Health};
 use model::id::{DestinationKey, Slot};
-use model::outcome::{FailureKind, Outcome};
+use model::outcome::{FailureKind, Outcome, Try};
 use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ pub struct OutcomeEvent {
     pub picked_at: Timestamp,
     /// When it ended.
     pub at: Timestamp,
+    /// Which of its request's tries it was.
+    pub which: Try,
     /// What it came to.
     pub outcome: Outcome,
 }
@@ -99,6 +101,8 @@ pub struct Sum {
     pub slot: Slot,
     /// How many.
     pub ok: u64,
+    /// Those of them that were not the first try of their request.
+    pub repeats: u64,
 }
 
 /// How one destination's requests in flight are doing, all workers together.

@@ -8,11 +8,12 @@
 //! ```
 //! Buckets have the same beginnings everywhere, so that the sum of windows is a window.
 
+use model::outcome::Try;
 use model::time::Timestamp;
 
 use crate::available::is_unhealthy;
 use crate::cluster::ClusterState;
-use crate::window::{Counts, Window};
+use crate::window::{Counts, Tally, Window};
 
 /// The sum, and who is in it.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// All that counts, apart from the destination at `index`, over the time that `total` takes.
-    pub(crate) fn but(&self, index: usize, own: Counts, total: impl Fn(&Window) -> Counts) -> Counts {
+    pub(crate) fn but(&self, index: usize, own: Tally, total: impl Fn(&Window) -> Tally) -> Tally {
         let all = total(&self.window);
         if self.is_in.get(index) == Some(&true) { all.less(own) } else { all }
     }
@@ -34,11 +35,11 @@ impl Rest {
 
 impl ClusterState {
     /// Attempts of the destination at `index` ended now.
-    pub(crate) fn count(&mut self, index: usize, now: Timestamp, counts: Counts) {
+    pub(crate) fn count(&mut self, index: usize, now: Timestamp, which: Try, counts: Counts) {
         let Some(destination) = self.destinations.get_mut(index) else { return };
-        destination.traffic.window.add(now, counts);
+        destination.traffic.window.add(now, which, counts);
         if let Some(rest) = self.rest.as_mut().filter(|rest| rest.is_in.get(index) == Some(&true)) {
-            rest.window.add(now, counts);
+            rest.window.add(now, which, counts);
         }
     }
 
@@ -74,9 +75,9 @@ impl ClusterState {
     }
 
     /// What [`Rest::but`] must be: the same by one pass over the cluster.
-    pub(crate) fn summed_rest(&self, index: usize, total: impl Fn(&Window) -> Counts) -> Counts {
+    pub(crate) fn summed_rest(&self, index: usize, total: impl Fn(&Window) -> Tally) -> Tally {
         let others = self.destinations.iter().enumerate().filter(|(place, _)| *place != index);
         let counted = others.filter(|(_, one)| !is_unhealthy(one.health, self.active(), self.passive()));
-        counted.fold(Counts::default(), |sum, (_, one)| sum.and(total(&one.traffic.window)))
+        counted.fold(Tally::default(), |sum, (_, one)| sum.and(total(&one.traffic.window)))
     }
 }

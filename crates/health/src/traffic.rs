@@ -5,14 +5,14 @@ use std::time::Duration;
 use model::cluster::Compat;
 use model::event::{Cause, Seen};
 use model::health::{Health, Switch};
-use model::outcome::OutcomeClass;
+use model::outcome::{OutcomeClass, Try};
 use model::time::Timestamp;
 
 use crate::core::Core;
 use crate::doubt;
 use crate::input::{OutcomeEvent, Sum};
 use crate::judge::{Changed, set_passive};
-use crate::passive::{Needs, PassivePolicy, PassiveState, Proof, Verdict};
+use crate::passive::{Needs, PassivePolicy, PassiveState, Proof, Verdict, is_failed_attempt, is_transport_failure};
 use crate::schedule;
 use crate::slots::Place;
 use crate::status::{count_failure, count_success};
@@ -48,7 +48,9 @@ impl Core {
         }
         let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
         self.note_outcome(place, event, ok);
-        self.trial_ended(place, Counts::of(&event.outcome));
+        if !is_mute_trial(event) {
+            self.trial_ended(place, Counts::of(&event.outcome));
+        }
         self.judge_traffic(place, |needs, now, state, policy| match needs {
             Needs::Failures | Needs::Nothing if ok > 0 => policy.on_sums(now, state, ok),
             Needs::Failures | Needs::Nothing | Needs::EveryOutcome => policy.on_outcome(now, state, event),
@@ -72,8 +74,14 @@ impl Core {
             destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
         destination.traffic.has_failed = false;
         destination.traffic.is_unproven = false;
-        cluster.count(place.destination, self.effects.now, Counts { ok: sum.ok, ..Counts::default() });
-        self.trial_ended(place, Counts { ok: sum.ok, ..Counts::default() });
+        let ok = |ok| Counts { ok, ..Counts::default() };
+        let repeats = sum.repeats.min(sum.ok);
+        for (which, n) in [(Try::First, sum.ok - repeats), (Try::Repeat, repeats)] {
+            if n > 0 {
+                cluster.count(place.destination, self.effects.now, which, ok(n));
+            }
+        }
+        self.trial_ended(place, ok(sum.ok));
         let is_judged = self.judge_traffic(place, |_, now, state, policy| policy.on_sums(now, state, sum.ok));
         if is_judged == Judged::Yes || is_news {
             self.touch(place);
@@ -84,7 +92,7 @@ impl Core {
     fn note_outcome(&mut self, place: Place, event: &OutcomeEvent, ok: u64) {
         let outcome = &event.outcome;
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        cluster.count(place.destination, self.effects.now, Counts::of(outcome));
+        cluster.count(place.destination, self.effects.now, event.which, Counts::of(outcome));
         let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
         match outcome.class {
             OutcomeClass::Ok => {
@@ -169,6 +177,12 @@ impl Core {
         let is_moved = cluster.destinations.get(place.destination).map(|one| one.share) != before;
         if is_moved { Judged::Yes } else { judged }
     }
+}
+
+/// Whether a trial says nothing of the destination: the answer to a request that has failed elsewhere may be that request's
+/// fault. A connection that is refused, breaks or stays silent is not taken for one.
+fn is_mute_trial(event: &OutcomeEvent) -> bool {
+    event.which == Try::Repeat && is_failed_attempt(&event.outcome) && !is_transport_failure(&event.outcome)
 }
 
 /// How long a worker may go on picking an ejected destination until the next picture has reached it. Picks of that time

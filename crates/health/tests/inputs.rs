@@ -8,7 +8,7 @@ use model::cluster::{Cluster, Compat};
 use model::destination::Tier;
 use model::health::{CheckKind, Health};
 use model::id::{DestinationKey, Slot};
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::passive::PassivePolicy;
 use model::time::Timestamp;
 use proptest::prelude::*;
@@ -40,9 +40,12 @@ pub fn any_time() -> impl Strategy<Value = u64> {
 
 pub fn any_input() -> impl Strategy<Value = Input> {
     let slot = || (0..8_u32).prop_map(Slot);
-    let event = (slot(), any_time(), any_time(), some_outcome()).prop_map(|(slot, picked_at, at, outcome)| {
-        OutcomeEvent { slot, picked_at: Timestamp::from_millis(picked_at), at: Timestamp::from_millis(at), outcome }
-    });
+    let which = prop_oneof![2 => Just(Try::First), 1 => Just(Try::Repeat)];
+    let event =
+        (slot(), any_time(), any_time(), which, some_outcome()).prop_map(|(slot, picked_at, at, which, outcome)| {
+            let (picked_at, at) = (Timestamp::from_millis(picked_at), Timestamp::from_millis(at));
+            OutcomeEvent { slot, picked_at, at, which, outcome }
+        });
     let probed = (0..40_u64, prop::option::of(0..20_u8), prop::option::of(any::<u16>())).prop_map(
         |(ticket, failure, status)| Probed {
             ticket: Ticket(ticket),
@@ -63,7 +66,9 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         6 => Just(Input::TimerDue),
         8 => event.prop_map(Input::OutcomeSeen),
         8 => probed.prop_map(Input::Probed),
-        3 => (slot(), any::<u64>()).prop_map(|(slot, ok)| Input::SumsTaken { sums: vec![Sum { slot, ok }] }),
+        3 => (slot(), any::<u64>(), 0..9_u64).prop_map(|(slot, ok, repeats)| {
+            Input::SumsTaken { sums: vec![Sum { slot, ok, repeats }] }
+        }),
         3 => prop::collection::vec(any_pulse(), 0..4).prop_map(|pulses| Input::PulsesTaken { pulses }),
         3 => set.prop_map(Input::HealthSet),
         1 => slot().prop_map(|slot| Input::SlotQuiet { slot }),

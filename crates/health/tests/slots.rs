@@ -36,9 +36,9 @@ fn reports_for_a_freed_slot_are_ignored_and_counted() {
     let mut world = World::of(&[passive("c", &["a", "b"], &[max_fails(1, 10.0)])]);
     let slot = world.slot("a");
     world.configure(&[passive("c", &["b"], &[max_fails(1, 10.0)])]);
-    let event = health::OutcomeEvent { slot, picked_at: at(0.0), at: at(0.0), outcome: refused() };
+    let event = health::OutcomeEvent { slot, picked_at: at(0.0), at: at(0.0), which: Try::First, outcome: refused() };
     world.input(Input::OutcomeSeen(event));
-    world.input(Input::SumsTaken { sums: vec![health::Sum { slot, ok: 3 }] });
+    world.input(Input::SumsTaken { sums: vec![health::Sum { slot, ok: 3, repeats: 0 }] });
     assert_eq!(world.core.ignored().slots, 2);
     assert_eq!(world.transitions().len(), 0);
 }

@@ -23,6 +23,7 @@ use model::timeouts::Timeouts;
 use model::view::{ClusterHealth, DestinationHealth};
 
 pub use Health::{Healthy, Unhealthy, Unknown};
+pub use model::outcome::Try;
 
 /// Seconds and their fractions as a moment.
 pub fn at(seconds: f64) -> Timestamp {
@@ -243,13 +244,28 @@ impl World {
     }
 
     pub fn outcome_picked_at(&mut self, id: &str, picked_at: Timestamp, outcome: Outcome) {
+        self.ended(id, picked_at, Try::First, outcome);
+    }
+
+    /// One outcome of a request that has failed elsewhere, picked at this very moment.
+    pub fn repeated(&mut self, id: &str, outcome: Outcome) {
+        let now = self.now;
+        self.ended(id, now, Try::Repeat, outcome);
+    }
+
+    fn ended(&mut self, id: &str, picked_at: Timestamp, which: Try, outcome: Outcome) {
         let slot = self.slot(id);
-        self.input(Input::OutcomeSeen(OutcomeEvent { slot, picked_at, at: self.now, outcome }));
+        self.input(Input::OutcomeSeen(OutcomeEvent { slot, picked_at, at: self.now, which, outcome }));
     }
 
     pub fn sums(&mut self, id: &str, ok: u64) {
+        self.sums_of(id, ok, 0);
+    }
+
+    /// Successes, of which so many were repeats.
+    pub fn sums_of(&mut self, id: &str, ok: u64, repeats: u64) {
         let slot = self.slot(id);
-        self.input(Input::SumsTaken { sums: vec![Sum { slot, ok }] });
+        self.input(Input::SumsTaken { sums: vec![Sum { slot, ok, repeats }] });
     }
 
     pub fn transitions(&self) -> Vec<Transition> {

@@ -65,7 +65,7 @@ fn m3_no_policy_is_asked_while_passive_is_off() {
 #[test]
 fn m4_m7_an_outcome_of_nobody_is_ignored_and_counted() {
     let (mut world, seen) = witnessed(&[yarp("c", &["a"], &[Options::Custom("Witness".into())])]);
-    let event = OutcomeEvent { slot: Slot(77), picked_at: at(0.0), at: at(0.0), outcome: refused() };
+    let event = OutcomeEvent { slot: Slot(77), picked_at: at(0.0), at: at(0.0), which: Try::First, outcome: refused() };
     world.input(Input::OutcomeSeen(event));
     assert_eq!((seen.lock().unwrap().len(), world.core.ignored().slots), (0, 1));
 }

@@ -13,4 +13,5 @@ mod peers;
 mod queueing;
 mod replay;
 mod support;
+mod tries;
 mod tune;

@@ -12,7 +12,7 @@ use lab::replay::text;
 use lab::report;
 use lab::report::replay::Asked;
 use model::id::{DestinationKey, Slot};
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 use recorder::{Header, Limits, RecordedCore, Recording};
 
@@ -34,9 +34,9 @@ fn recorded(health_check: &str) -> Recording {
             core.core_for_view().view().clusters[0].destinations[place].is_available
         };
         let is_sick = (200..500).contains(&tick);
-        let mut sums = vec![Sum { slot: Slot(0), ok: 10 }];
+        let mut sums = vec![Sum { slot: Slot(0), ok: 10, repeats: 0 }];
         if is_in(&mut core, 1) && !is_sick {
-            sums.push(Sum { slot: Slot(1), ok: 10 });
+            sums.push(Sum { slot: Slot(1), ok: 10, repeats: 0 });
         }
         core.handle(now, Input::SumsTaken { sums });
         if is_in(&mut core, 1) && is_sick {
@@ -47,7 +47,7 @@ fn recorded(health_check: &str) -> Recording {
                 retryable: true,
                 client_gone: false,
             };
-            let event = OutcomeEvent { slot: Slot(1), picked_at: now, at: now, outcome };
+            let event = OutcomeEvent { slot: Slot(1), picked_at: now, at: now, which: Try::First, outcome };
             (0..10).for_each(|_| core.handle(now, Input::OutcomeSeen(event)));
         }
         core.handle(now, Input::TimerDue);

@@ -241,6 +241,27 @@ pub struct AttemptEnd {
     pub reused: bool,
 }
 
+/// Which of its request's tries an attempt was. Who gets a first try is chance, whatever the request is; a repeat is of a request
+/// that has failed elsewhere, and may be one that fails wherever it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Try {
+    /// The first of this proxy. One that is sent again for nothing over a fresh connection is still the first.
+    First,
+    /// A later one: another destination has failed it.
+    Repeat,
+}
+
+impl Try {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::First, Self::Repeat];
+
+    /// Of the attempt with this number; the first is 1.
+    pub fn of_number(number: u8) -> Self {
+        if number > 1 { Self::Repeat } else { Self::First }
+    }
+}
+
 /// What a policy learns of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {

@@ -86,10 +86,13 @@ impl<'a> Sharing<'a> {
         let (Some(report), Some(slot)) = (report, slot) else { return };
         let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
         match needs {
-            Needs::Nothing | Needs::Failures if is_quiet => self.board.count(slot, report.outcome.class),
+            Needs::Nothing | Needs::Failures if is_quiet => {
+                self.board.count(slot, report.outcome.class, report.which);
+            }
             // A cluster without passive policies still has probes that a failure calls for earlier.
             Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
-                let ended = Ended { picked_at: report.picked_at, ended_at: self.now.get(), outcome: report.outcome };
+                let Report { picked_at, which, outcome, .. } = report;
+                let ended = Ended { picked_at, ended_at: self.now.get(), which, outcome };
                 self.board.report(slot, ended);
             }
         }

@@ -17,7 +17,7 @@ use exchange::Snapshot;
 use io::{Io, Stream as _};
 use model::health::Health;
 use model::id::{ClusterId, DestinationId, Revision};
-use model::outcome::{FailureKind, OutcomeClass};
+use model::outcome::{FailureKind, OutcomeClass, Try};
 use model::time::Timestamp;
 use model::upstream::Tunnels;
 use model::view::DestinationHealth;
@@ -197,7 +197,9 @@ pub(crate) fn charge<I: Io, R>(local: &Local<I, R>, bounds: &Bounds, since: Time
         retryable: false,
         client_gone: false,
     };
-    local.board.report(destination.slot, board::Ended { picked_at: since, ended_at: local.io.now(), outcome });
+    // An upgrade is repeated only where nothing was sent, so no request that fails wherever it goes has come this far.
+    let which = Try::First;
+    local.board.report(destination.slot, board::Ended { picked_at: since, ended_at: local.io.now(), which, outcome });
     local.metrics.attempt(&bounds.cluster, &bounds.destination, OutcomeClass::Cut);
 }
 

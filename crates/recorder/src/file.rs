@@ -1,7 +1,7 @@
 //! A recording as a file.
 //!
 //! ```text
-//!   "lazaret recording 1\n"
+//!   "lazaret recording 3\n"
 //!   frames:
 //!     H  header, JSON: who recorded, when
 //!     C  a configuration: its number, the clusters as JSON          one for each that was in force
@@ -215,4 +215,5 @@ fn segment(payload: &[u8]) -> Option<Segment> {
 }
 
 const MAGIC: &str = "lazaret recording ";
-const FORMAT: &str = "2";
+/// Of recordings and of segments, since both hold states and records. 3 tells first tries and repeats apart.
+pub(crate) const FORMAT: &str = "3";

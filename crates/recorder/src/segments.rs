@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use model::time::Timestamp;
 
 use crate::bytes::{Reader, checksum};
-use crate::file::{Header, ReadError, Recording, Segment};
+use crate::file::{FORMAT, Header, ReadError, Recording, Segment};
 use crate::frames::{self, CONFIGURATION, END, HEADER, NoFrame, RECORDS, SEGMENT};
 use crate::records::Configurations;
-use crate::spool::{FORMAT, MAGIC, SegmentHeader};
+use crate::spool::{MAGIC, SegmentHeader};
 
 /// What the files of a folder hold.
 #[derive(Clone, Debug, Default)]

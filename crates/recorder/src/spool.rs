@@ -11,7 +11,7 @@
 //! the rest of its segment is left out, and the next one begins anew.
 //!
 //! ```text
-//!   "lazaret segment 1\n"   frames:
+//!   "lazaret segment 3\n"   frames:
 //!     H  header, JSON: who records, which segment of its this is, the time
 //!     C  a configuration, as in a recording
 //!     S  the beginning: time, number of the configuration, state as JSON
@@ -25,7 +25,7 @@ use model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::Writer;
-use crate::file::Header;
+use crate::file::{FORMAT, Header};
 use crate::frames::{self, CONFIGURATION, END, HEADER, RECORDS, SEGMENT};
 use crate::ring::{Ring, Start};
 
@@ -212,7 +212,6 @@ impl Spool {
 }
 
 pub(crate) const MAGIC: &str = "lazaret segment ";
-pub(crate) const FORMAT: &str = "1";
 
 /// A crash takes so much along, where nothing was told meanwhile.
 const EVERY: Duration = Duration::from_secs(1);

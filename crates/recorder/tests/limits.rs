@@ -17,7 +17,7 @@ fn configured(tape: &mut Tape, ids: &[&str]) {
 /// Twenty seconds of failures, twenty seconds of answers.
 fn fail(tape: &mut Tape, seconds: f64, slot: u32) {
     let outcome = if seconds % 40.0 < 20.0 { refused() } else { ok() };
-    let event = OutcomeEvent { slot: Slot(slot), picked_at: at(seconds), at: at(seconds), outcome };
+    let event = OutcomeEvent { slot: Slot(slot), picked_at: at(seconds), at: at(seconds), which: Try::First, outcome };
     tape.take([(at(seconds), Input::TimerDue), (at(seconds), Input::OutcomeSeen(event))]);
 }
 
@@ -108,6 +108,7 @@ fn a_storm_between_two_turns_gives_the_ring_up_and_it_begins_anew() {
         slot: Slot(0),
         picked_at: at(1.0),
         at: at(1.0) + std::time::Duration::from_nanos(n),
+        which: Try::First,
         outcome: refused(),
     };
     tape.take((0..100_000).map(|n| (at(2.0), Input::OutcomeSeen(event(n)))));

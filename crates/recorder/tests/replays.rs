@@ -61,7 +61,8 @@ fn a_hundred_thousand_equal_failures_are_a_few_bytes() {
     let clusters = vec![std::sync::Arc::new(passive("app", &["a", "b"], &[max_fails(1, 10.0)]))];
     tape.take([(at(1.0), health::Input::Configured { clusters, summary: "start".to_owned() })]);
     let before = tape.core.save(&crate::tape::header()).unwrap().len();
-    let event = |slot| health::OutcomeEvent { slot, picked_at: at(1.0), at: at(2.0), outcome: refused() };
+    let event =
+        |slot| health::OutcomeEvent { slot, picked_at: at(1.0), at: at(2.0), which: Try::First, outcome: refused() };
     tape.take((0..100_000).map(|_| (at(2.0), health::Input::OutcomeSeen(event(model::id::Slot(0))))));
     let after = tape.core.save(&crate::tape::header()).unwrap().len();
     assert!(after - before < 2000, "{}", after - before);
@@ -73,7 +74,13 @@ fn another_core_than_the_recorded_one_is_told_by_its_first_difference() {
     let mut tape = Tape::new(limits(1800, 1_000_000));
     let clusters = vec![std::sync::Arc::new(passive("app", &["a", "b"], &[max_fails(2, 10.0)]))];
     tape.take([(at(1.0), health::Input::Configured { clusters, summary: "start".to_owned() })]);
-    let event = |now| health::OutcomeEvent { slot: model::id::Slot(0), picked_at: now, at: now, outcome: refused() };
+    let event = |now| health::OutcomeEvent {
+        slot: model::id::Slot(0),
+        picked_at: now,
+        at: now,
+        which: Try::First,
+        outcome: refused(),
+    };
     for second in [2.0, 3.0, 4.0] {
         tape.take([(at(second), health::Input::OutcomeSeen(event(at(second))))]);
     }

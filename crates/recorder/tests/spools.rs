@@ -30,7 +30,7 @@ fn live(tape: &mut Tape, tenths: std::ops::Range<u32>) {
     for tenth in tenths {
         let now = at(f64::from(tenth) / 10.0);
         let outcome = if tenth % 400 < 200 { refused() } else { ok() };
-        let event = OutcomeEvent { slot: Slot(tenth % 2), picked_at: now, at: now, outcome };
+        let event = OutcomeEvent { slot: Slot(tenth % 2), picked_at: now, at: now, which: Try::First, outcome };
         tape.take([(now, Input::TimerDue), (now, Input::OutcomeSeen(event))]);
     }
 }
@@ -190,6 +190,7 @@ fn a_ring_that_is_given_up_is_not_followed_by_the_next_one() {
         slot: Slot(0),
         picked_at: at(1.0),
         at: at(1.0) + std::time::Duration::from_nanos(n),
+        which: Try::First,
         outcome: refused(),
     };
     tape.take((0..100_000).map(|n| (at(11.0), Input::OutcomeSeen(event(n)))));
@@ -237,8 +238,8 @@ fn no_piece_waits_where_none_is_wanted_and_a_piece_ends_with_each_event() {
 
 #[test]
 fn a_file_of_another_kind_or_version_is_told_apart() {
-    let found = join([b"lazaret segment 2\nmore".to_vec(), b"anything".to_vec()]);
+    let found = join([b"lazaret segment 1\nmore".to_vec(), b"anything".to_vec()]);
     let errors: Vec<&ReadError> = found.refused.iter().map(|(_, error)| error).collect();
-    assert_eq!(errors, [&ReadError::OtherFormat("2".to_owned()), &ReadError::NotARecording]);
+    assert_eq!(errors, [&ReadError::OtherFormat("1".to_owned()), &ReadError::NotARecording]);
     assert!(!recorder::segments::is_segment(b"lazaret recording 1\n"));
 }

@@ -2,7 +2,7 @@
 
 use balance::affinity::Pin;
 use model::classify::classify;
-use model::outcome::{AttemptEnd, CallStatus, FailureKind, Outcome, OutcomeClass};
+use model::outcome::{AttemptEnd, CallStatus, FailureKind, Outcome, OutcomeClass, Try};
 
 use super::{Exchange, Held, Patience, Repeat, Running, Session, State, Told, Worker};
 use crate::snapshot::{ClusterView, Snapshot};
@@ -88,6 +88,7 @@ impl Exchange {
             cluster: running.attempt.cluster,
             destination: running.attempt.destination,
             picked_at: running.picked_at,
+            which: Try::of_number(running.attempt.number),
             admission: running.attempt.admission,
             outcome: Outcome {
                 class,

@@ -1,7 +1,8 @@
 //! `Burst`: failures that come in a burst and last.
 //!
 //! - Signal: failures one by one, successes as sums. No connection, no head in time, broken off, 502, 503 without
-//!   Retry-After, 504; 500 only with `plain_500`.
+//!   Retry-After, 504; 500 only with `plain_500`. Of repeats only those that got no connection: what else fails after it has
+//!   failed elsewhere may be the request's fault ([`crate::comparison`]).
 //! - Trip: on a failure, when the sum has reached `limit` and has been above zero for `persist`. Then this is an
 //!   accusation: it convicts where the rest of the cluster fails less, or where nobody else has traffic. Otherwise the
 //!   failures are somebody else's (a shared dependency, the clients).
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use model::event::Evidence;
 use model::health::Health;
+use model::outcome::{OutcomeClass, Try};
 use model::passive::{Burst as Options, Comparison, PassivePolicy as AllOptions};
 use model::ratio::Ratio;
 use model::time::Timestamp;
@@ -101,6 +103,9 @@ impl PassivePolicy for Burst {
         if counts.failures(self.options.plain_500) == 0 {
             // A 500 that does not count is an answer.
             self.succeed(counts.total());
+            return None;
+        }
+        if event.which == Try::Repeat && event.outcome.class != OutcomeClass::ConnFail {
             return None;
         }
         let since = *self.positive_since.get_or_insert(now);

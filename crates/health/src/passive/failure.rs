@@ -4,7 +4,7 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 
 /// Whether the transport failed: no connection, no head in time, a response that broke off, or an exchange that the
 /// destination broke before its head was complete. A status never is.
-pub(super) fn is_transport_failure(outcome: &Outcome) -> bool {
+pub(crate) fn is_transport_failure(outcome: &Outcome) -> bool {
     match outcome.class {
         OutcomeClass::ConnFail | OutcomeClass::Cut => true,
         // gRPC's status for what took too long.
@@ -15,7 +15,7 @@ pub(super) fn is_transport_failure(outcome: &Outcome) -> bool {
 }
 
 /// Whether the attempt failed, by its transport or by its status.
-pub(super) fn is_failed_attempt(outcome: &Outcome) -> bool {
+pub(crate) fn is_failed_attempt(outcome: &Outcome) -> bool {
     match outcome.class {
         OutcomeClass::ConnFail | OutcomeClass::Timeout | OutcomeClass::Cut | OutcomeClass::AppFail => true,
         OutcomeClass::Ok | OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => false,

@@ -39,6 +39,7 @@ pub use burst::Burst;
 pub use connect_failures::ConnectFailures;
 pub(crate) use connect_failures::NAME as CONNECT_FAILURES;
 pub use consecutive_errors::ConsecutiveErrors;
+pub(crate) use failure::{is_failed_attempt, is_transport_failure};
 pub use history::History;
 pub use latency::Latency;
 pub use max_fails::SlidingMaxFails;

@@ -4,7 +4,8 @@
 //! - Trip: on a failure, when the two-proportion test finds this destination worse than the rest by `z` and by
 //!   `difference` ([`crate::comparison`]); asked at most every 100 ms. Off while the rest is bad, too (`rest_limit`), and
 //!   where nobody else has traffic. Works from two destinations on.
-//! - Statistic: the last 10 s of every destination.
+//! - Statistic: first tries of the last 10 s of every destination, or of as long as twenty take; repeats beside repeats where
+//!   there are not so many.
 //! - Cold start: nothing trips before `minimum` attempts of its own.
 
 use std::time::Duration;

@@ -22,7 +22,7 @@ use health::{Core, Input, Needs, OutcomeEvent, Output, Probed, Registry, SavedHe
 use model::cluster::Cluster;
 use model::health::Health;
 use model::id::DestinationKey;
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 use recorder::{Record, Recording, ReplayError};
 
@@ -290,10 +290,13 @@ impl<'a> Question<'a> {
         } else if self.other.core.needs(&key.cluster) == Needs::EveryOutcome {
             let class = OutcomeClass::Ok;
             let outcome = Outcome { class, failure: None, status: Some(200), retryable: false, client_gone: false };
-            let event = OutcomeEvent { slot, picked_at: now, at: now, outcome };
-            (0..sum.ok).for_each(|_| self.other.core.handle(now, Input::OutcomeSeen(event)));
+            let event = |which| OutcomeEvent { slot, picked_at: now, at: now, which, outcome };
+            (0..sum.ok).for_each(|nth| {
+                let which = if nth < sum.repeats { Try::Repeat } else { Try::First };
+                self.other.core.handle(now, Input::OutcomeSeen(event(which)));
+            });
         } else {
-            self.other.core.handle(now, Input::SumsTaken { sums: vec![Sum { slot, ok: sum.ok }] });
+            self.other.core.handle(now, Input::SumsTaken { sums: vec![Sum { slot, ..sum }] });
         }
     }
 

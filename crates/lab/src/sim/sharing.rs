@@ -49,9 +49,12 @@ impl<'a> Sharing<'a> {
         if let Some(slot) = slot {
             let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
             match needs {
-                Needs::Nothing | Needs::Failures if is_quiet => self.board.count(slot, report.outcome.class),
+                Needs::Nothing | Needs::Failures if is_quiet => {
+                    self.board.count(slot, report.outcome.class, report.which);
+                }
                 Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
-                    let ended = Ended { picked_at: report.picked_at, ended_at: self.now, outcome: report.outcome };
+                    let Report { picked_at, which, outcome, .. } = *report;
+                    let ended = Ended { picked_at, ended_at: self.now, which, outcome };
                     self.board.report(slot, ended);
                 }
             }

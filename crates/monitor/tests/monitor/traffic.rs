@@ -9,7 +9,7 @@ use io::sim::Sim;
 use model::cluster::{Cluster, Compat};
 use model::health::Health;
 use model::id::{Slot, WorkerId};
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::passive::{MaxFails, PassiveCheck, PassivePolicy};
 
 use crate::world::{World, check, cluster, config, max_fails, millis, run, secs};
@@ -22,7 +22,7 @@ fn passive() -> Cluster {
 
 fn fail(world: &World, worker: &Worker<Snapshot>, slot: Slot) {
     let now = world.now();
-    worker.report(slot, Ended { picked_at: now, ended_at: now, outcome: REFUSED });
+    worker.report(slot, Ended { picked_at: now, ended_at: now, which: Try::First, outcome: REFUSED });
 }
 
 const REFUSED: Outcome = Outcome {
@@ -85,7 +85,7 @@ async fn each_return_to_traffic_lets_one_request_try_however_soon_it_follows_the
         }
         // Its pass opens everything; an ejection after that starts over.
         let ok = Outcome { class: OutcomeClass::Ok, failure: None, status: Some(200), ..REFUSED };
-        worker.report(slot, Ended { picked_at: world.now(), ended_at: world.now(), outcome: ok });
+        worker.report(slot, Ended { picked_at: world.now(), ended_at: world.now(), which: Try::First, outcome: ok });
         world.pass(millis(1)).await;
         assert!(!world.health("a", "bad").is_gated);
         (0..3).for_each(|_| fail(&world, &worker, slot));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use health::{Input, OutcomeEvent, Probed, Pulse, Sum, Ticket};
 use model::id::Slot;
-use model::outcome::{FailureKind, Outcome, OutcomeClass};
+use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 
 use super::{
@@ -79,8 +79,7 @@ impl<'a> Decoder<'a> {
             }
             SUMS => {
                 let n = self.reader.number()?;
-                let sums: Option<Vec<Sum>> =
-                    (0..n).map(|_| Some(Sum { slot: self.slot()?, ok: self.reader.number()? })).collect();
+                let sums: Option<Vec<Sum>> = (0..n).map(|_| self.sum()).collect();
                 Some(Input::SumsTaken { sums: sums? })
             }
             PULSES => {
@@ -114,7 +113,13 @@ impl<'a> Decoder<'a> {
         let status = self.status()?;
         let flags = self.reader.byte()?;
         let outcome = Outcome { class, failure, status, retryable: flags & 1 > 0, client_gone: flags & 2 > 0 };
-        Some(OutcomeEvent { slot, picked_at, at, outcome })
+        let which = if flags & 4 > 0 { Try::Repeat } else { Try::First };
+        Some(OutcomeEvent { slot, picked_at, at, which, outcome })
+    }
+
+    fn sum(&mut self) -> Option<Sum> {
+        let (slot, ok, repeats) = (self.slot()?, self.reader.number()?, self.reader.number()?);
+        Some(Sum { slot, ok, repeats })
     }
 
     fn pulse(&mut self) -> Option<Pulse> {

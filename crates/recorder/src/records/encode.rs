@@ -6,7 +6,7 @@ use std::time::Duration;
 use health::{Input, OutcomeEvent, Probed, Pulse, Sum};
 use model::event::Event;
 use model::id::Slot;
-use model::outcome::FailureKind;
+use model::outcome::{FailureKind, Try};
 use model::time::Timestamp;
 
 use super::{
@@ -70,9 +70,10 @@ impl Encoder {
             Input::SumsTaken { sums } => {
                 self.begin(SUMS, now);
                 self.out.number(sums.len() as u64);
-                for Sum { slot, ok } in sums {
+                for Sum { slot, ok, repeats } in sums {
                     self.out.number(u64::from(slot.0));
                     self.out.number(*ok);
+                    self.out.number(*repeats);
                 }
             }
             Input::PulsesTaken { pulses } => {
@@ -125,14 +126,15 @@ impl Encoder {
         }
         self.flush();
         self.begin(OUTCOME, now);
-        let OutcomeEvent { slot, picked_at, at, outcome } = event;
+        let OutcomeEvent { slot, picked_at, at, which, outcome } = event;
         self.out.number(u64::from(slot.0));
         self.out.step(now.as_nanos(), picked_at.as_nanos());
         self.out.step(now.as_nanos(), at.as_nanos());
         self.out.byte(outcome.class.code());
         self.out.byte(failure_code(outcome.failure));
         self.out.number(outcome.status.map_or(0, |status| u64::from(status) + 1));
-        self.out.byte(u8::from(outcome.retryable) | (u8::from(outcome.client_gone) << 1));
+        let is_repeat = u8::from(*which == Try::Repeat);
+        self.out.byte(u8::from(outcome.retryable) | (u8::from(outcome.client_gone) << 1) | (is_repeat << 2));
         self.last = Some((*event, 0));
     }
 
