@@ -82,7 +82,8 @@ fn requests_are_told_apart_by_the_key_that_is_named_and_by_nothing_else() {
     let all = |path: &str, header: &str, sid: &str, client: &str| {
         Asked::new(path, &[("x-user", header), ("cookie", sid)], client)
     };
-    let kinds: [(HashKey, &dyn Fn(usize, usize) -> Asked); 4] = [
+    type Request<'a> = &'a dyn Fn(usize, usize) -> Asked;
+    let kinds: [(HashKey, Request<'_>); 4] = [
         (HashKey::ClientAddress, &|n, other| all(&format!("/{other}"), &name(other), &cookie(other), &host(n))),
         (HashKey::Path, &|n, other| all(&format!("/{n}"), &name(other), &cookie(other), &host(other))),
         (HashKey::Header("x-user".into()), &|n, other| {
