@@ -1,16 +1,16 @@
-//! Retry budgets: what clusters earn and what expires, from the sums of successes and the clock.
+//! Retry budgets: what clusters may spend, from the sums of successes and what is gone from the board.
 //!
-//! Each successful attempt pays in and the floor pays in at each tick, while the balance leaks (figures and reasons in
-//! [`retry::budget`]). Paid from sums, so that a request that succeeds pays nothing itself.
+//! Each cluster's [`Ledger`] hears of both at the tick, and its balance on the board is set to what it says (figures and
+//! reasons in [`retry::budget`]). Counted from sums, so that a request that succeeds pays nothing itself: only a retry
+//! writes the balance.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use board::{Board, Successes};
 use model::id::{ClusterId, Slot};
 use model::retry::RetryBudget;
 use model::time::Timestamp;
-use retry::budget::{deposit, income, leak};
+use retry::budget::{Cost, Ledger};
 
 /// The clusters' places among the board's budgets.
 #[derive(Default)]
@@ -22,8 +22,14 @@ pub struct Budgets {
 struct Account {
     place: u32,
     rules: RetryBudget,
-    /// Up to when the time is accounted for; `None`: it has nothing yet.
-    at: Option<Timestamp>,
+    /// `None`: it has nothing yet.
+    open: Option<Open>,
+}
+
+struct Open {
+    ledger: Ledger,
+    /// The balance after the last look: what is missing since then was spent.
+    left: Cost,
 }
 
 impl Budgets {
@@ -35,16 +41,16 @@ impl Budgets {
         }
         let place = self.next;
         self.next = self.next.saturating_add(1);
-        self.places.insert(cluster.clone(), Account { place, rules, at: None });
+        self.places.insert(cluster.clone(), Account { place, rules, open: None });
         place
     }
 
-    /// Pays for successes.
-    pub fn earn<S>(&self, board: &Board<S>, sums: &BTreeMap<Slot, Successes>, owners: &BTreeMap<Slot, ClusterId>) {
-        for (slot, Successes { ok, .. }) in sums {
-            if let Some(account) = owners.get(slot).and_then(|cluster| self.places.get(cluster)) {
-                let amount = ok.saturating_mul(u64::from(deposit(account.rules).0));
-                board.deposit(account.place, u32::try_from(amount).unwrap_or(u32::MAX), u32::MAX);
+    /// Counts successes: what they bring is there from the next [`Budgets::advance`] on.
+    pub fn earn(&mut self, sums: &BTreeMap<Slot, Successes>, owners: &BTreeMap<Slot, ClusterId>, now: Timestamp) {
+        for (slot, sum) in sums {
+            let Some(account) = owners.get(slot).and_then(|cluster| self.places.get_mut(cluster)) else { continue };
+            if let Some(open) = &mut account.open {
+                open.ledger.earn(now, account.rules, sum.ok);
             }
         }
     }
@@ -52,71 +58,123 @@ impl Budgets {
     /// Gives those that are new their first income, so that a failure right after the start (or after a reload) may be
     /// retried. Before their snapshot is published.
     pub fn open<S>(&mut self, board: &Board<S>, now: Timestamp) {
-        for Account { place, rules, at } in self.places.values_mut().filter(|account| account.at.is_none()) {
-            *at = Some(now);
-            board.deposit(*place, income(*rules, SECOND), u32::MAX);
+        for Account { place, rules, open } in self.places.values_mut().filter(|account| account.open.is_none()) {
+            let mut ledger = Ledger::new(now);
+            let left = ledger.left(now, *rules);
+            board.deposit(*place, left.0, u32::MAX);
+            *open = Some(Open { ledger, left });
         }
     }
 
-    /// Lets time pass, for all that are open. For the tick: over shorter spans the leak is lost to rounding.
+    /// Lets time pass, for all that are open. For the tick.
     pub fn advance<S>(&mut self, board: &Board<S>, now: Timestamp) {
-        for Account { place, rules, at } in self.places.values_mut() {
-            let Some(before) = at.replace(now) else { continue };
-            let elapsed = now.since(before);
-            // Lost against a retry at the same time: the next tick takes it.
-            let _ = board.withdraw(*place, leak(board.balance(*place), elapsed));
-            board.deposit(*place, income(*rules, elapsed), u32::MAX);
+        for Account { place, rules, open } in self.places.values_mut() {
+            let Some(Open { ledger, left }) = open else { continue };
+            let balance = board.balance(*place);
+            ledger.spend(now, i64::from(left.0) - i64::from(balance));
+            let target = ledger.left(now, *rules);
+            *left = match target.0.checked_sub(balance) {
+                Some(more) => {
+                    board.deposit(*place, more, u32::MAX);
+                    target
+                }
+                None if board.withdraw(*place, balance - target.0) => target,
+                // Retries have taken from it meanwhile: the next tick sees how much.
+                None => Cost(balance),
+            };
         }
     }
 }
-
-const SECOND: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::time::Duration;
 
-    fn first(ok: u64) -> Successes {
-        Successes { ok, repeats: 0 }
+    struct World {
+        board: Arc<Board<()>>,
+        budgets: Budgets,
+        owners: BTreeMap<Slot, ClusterId>,
+        now: Timestamp,
+    }
+
+    /// One cluster, just opened, and its place.
+    fn world(rules: RetryBudget) -> (World, u32) {
+        let mut budgets = Budgets::default();
+        let cluster = ClusterId::from("a");
+        let place = budgets.place(&cluster, rules);
+        let mut world = World {
+            board: Board::new(1, Arc::new(())),
+            budgets,
+            owners: BTreeMap::from([(Slot(0), cluster)]),
+            now: Timestamp::ZERO,
+        };
+        world.budgets.open(&world.board, world.now);
+        (world, place)
+    }
+
+    impl World {
+        fn earn(&mut self, ok: u64) {
+            self.budgets.earn(&BTreeMap::from([(Slot(0), Successes { ok, repeats: 0 })]), &self.owners, self.now);
+        }
+
+        fn tick(&mut self) {
+            self.now = self.now + Duration::from_millis(100);
+            self.budgets.advance(&self.board, self.now);
+        }
     }
 
     #[test]
-    fn traffic_pays_a_fifth_that_expires_and_the_floor_always_pays() {
-        let board = Board::new(1, Arc::new(()));
-        let mut budgets = Budgets::default();
-        let cluster = ClusterId::from("a");
-        let place = budgets.place(&cluster, RetryBudget::NATIVE);
-        let mut now = Timestamp::ZERO;
-        budgets.open(&board, now);
-        budgets.open(&board, now);
-        assert_eq!(board.balance(place), 3000, "the first income comes once");
-        let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(1000))]), &owners);
-        assert_eq!(board.balance(place), 203_000);
-        for _ in 0..1000 {
-            now = now + Duration::from_millis(100);
-            budgets.advance(&board, now);
+    fn traffic_pays_a_fifth_that_expires_and_the_floor_is_always_there() {
+        let (mut world, place) = world(RetryBudget::NATIVE);
+        world.budgets.open(&world.board, world.now);
+        assert_eq!(world.board.balance(place), 3000, "the first income comes once");
+        world.earn(1000);
+        world.tick();
+        assert_eq!(world.board.balance(place), 200_000);
+        (0..100).for_each(|_| world.tick());
+        assert_eq!(world.board.balance(place), 30_000);
+        assert_eq!(world.budgets.place(&ClusterId::from("a"), RetryBudget::NATIVE), place);
+        assert_ne!(world.budgets.place(&ClusterId::from("b"), RetryBudget::NATIVE), place);
+    }
+
+    #[test]
+    fn what_retries_took_comes_back_after_ten_seconds_and_not_before() {
+        let (mut world, place) = world(RetryBudget::NATIVE);
+        let mut taken = Vec::new();
+        for _ in 0..300 {
+            world.earn(10);
+            world.tick();
+            taken.push((0..10).filter(|_| world.board.withdraw(place, 1000)).count());
         }
-        // What traffic paid has expired after 100 s; what is left is the floor's.
-        assert!((29_000..=31_000).contains(&board.balance(place)), "{}", board.balance(place));
-        assert_eq!(budgets.place(&cluster, RetryBudget::NATIVE), place);
-        assert_ne!(budgets.place(&ClusterId::from("b"), RetryBudget::NATIVE), place);
+        for ten in taken.windows(100) {
+            // One tick may spend what the next one learns of.
+            assert!(ten.iter().sum::<usize>() <= 202, "{taken:?}");
+        }
+        assert!(taken.iter().sum::<usize>() >= 560, "{taken:?}");
+    }
+
+    #[test]
+    fn a_retry_that_is_given_back_costs_nothing() {
+        let (mut world, place) = world(RetryBudget::NATIVE);
+        (0..100).for_each(|_| world.tick());
+        assert!(world.board.withdraw(place, 1000));
+        world.tick();
+        world.board.deposit(place, 1000, u32::MAX);
+        world.tick();
+        assert_eq!(world.board.balance(place), 30_000);
     }
 
     #[test]
     fn a_reload_changes_what_traffic_pays() {
-        let board = Board::new(1, Arc::new(()));
-        let mut budgets = Budgets::default();
-        let cluster = ClusterId::from("a");
-        let none = RetryBudget { percent: 0, per_second: 0 };
-        let place = budgets.place(&cluster, none);
-        budgets.open(&board, Timestamp::ZERO);
-        let owners = BTreeMap::from([(Slot(0), cluster.clone())]);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(1000))]), &owners);
-        assert_eq!(board.balance(place), 0, "nothing is paid, nothing may be repeated");
-        assert_eq!(budgets.place(&cluster, RetryBudget { percent: 50, per_second: 0 }), place);
-        budgets.earn(&board, &BTreeMap::from([(Slot(0), first(10))]), &owners);
-        assert_eq!(board.balance(place), 5000);
+        let (mut world, place) = world(RetryBudget { percent: 0, per_second: 0 });
+        world.earn(1000);
+        world.tick();
+        assert_eq!(world.board.balance(place), 0, "nothing is paid, nothing may be repeated");
+        assert_eq!(world.budgets.place(&ClusterId::from("a"), RetryBudget { percent: 50, per_second: 0 }), place);
+        world.earn(10);
+        world.tick();
+        assert_eq!(world.board.balance(place), 5000);
     }
 }

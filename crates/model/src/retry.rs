@@ -57,9 +57,9 @@ impl RetryRules {
 /// How many retries a cluster's traffic pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryBudget {
-    /// Percent of the attempts that lately ended well that may be repeated; 0 to 100.
+    /// Retries of ten seconds per hundred attempts that ended well in ten seconds; 0 to 100.
     pub percent: u8,
-    /// Retries a second that are always paid for, so that a quiet cluster may retry at all.
+    /// Where this is more, so many retries a second, so that a quiet cluster may retry at all.
     pub per_second: u16,
 }
 

@@ -1,7 +1,7 @@
 //! May a failed attempt be repeated on the next destination, and what does that cost.
 //!
 //! Everything here is a pure function of facts. Read in this order: [`request`] (what counts of a request),
-//! [`decision`] (the rules), [`budget`] (the token bucket that keeps retries from multiplying an outage), [`trends`] (who
+//! [`decision`] (the rules), [`budget`] (what keeps retries from multiplying an outage), [`trends`] (who
 //! fails most of what it gets, so that a retry there is no help), [`pace`] (how long a try may take).
 //!
 //! ```text
@@ -22,7 +22,7 @@ pub mod pace;
 
 mod nginx;
 
-pub use budget::{Bucket, Cost};
+pub use budget::{Cost, Ledger};
 pub use decision::{EndState, Pool, Replay, RetryDenied, Target, Verdict, Walk, decide, may_be_cut, may_be_trial};
 pub use pace::Pace;
 pub use request::Repeatable;
