@@ -36,6 +36,7 @@ struct Seen {
     peak: Option<(f64, Timestamp)>,
     /// Samples and their seconds, each worth half after [`MEAN_HALF_LIFE`].
     recent: (f64, f64),
+    slowest: Slowest,
     waiting_since: Option<Timestamp>,
     /// What was last told.
     told: Option<Pulse>,
@@ -102,15 +103,43 @@ impl Pulses {
     }
 }
 
+/// The greatest bucket that had a sample, in this stretch of time and in the one before.
+struct Slowest {
+    since: Timestamp,
+    now: Option<usize>,
+    before: Option<usize>,
+}
+
+impl Slowest {
+    /// Begins another stretch where this one is over.
+    fn turn(&mut self, now: Timestamp) {
+        let gone = now.since(self.since);
+        if gone >= STRETCH {
+            let before = self.now.take().filter(|_| gone < 2 * STRETCH);
+            *self = Self { since: now, now: None, before };
+        }
+    }
+}
+
 impl Seen {
     fn new(at: Timestamp, counts: [u32; BUCKETS]) -> Self {
-        Self { at, counts, weights: [0.0; BUCKETS], peak: None, recent: (0.0, 0.0), waiting_since: None, told: None }
+        Self {
+            at,
+            counts,
+            weights: [0.0; BUCKETS],
+            peak: None,
+            recent: (0.0, 0.0),
+            slowest: Slowest { since: at, now: None, before: None },
+            waiting_since: None,
+            told: None,
+        }
     }
 
     fn look<S>(&mut self, board: &Board<S>, slot: Slot, now: Timestamp) -> (Pulse, Look) {
         // First of all: what a request that is over has left is seen then.
         let is_idle = board.in_flight(slot) == 0;
         let waiting = board.waiting(slot);
+        self.slowest.turn(now);
         self.add(now, board.first_bytes(slot));
         self.waiting_since = (waiting > 0).then(|| self.waiting_since.unwrap_or(now));
         let pulse = Pulse {
@@ -119,6 +148,7 @@ impl Seen {
             waiting_since: self.waiting_since.unwrap_or(Timestamp::MAX),
             moved_at: board.last_progress(slot),
             first_byte_p99: self.p99(now),
+            slowest: self.slowest.now.max(self.slowest.before).map(middle),
             latency: self.peak.map(|(peak, _)| Duration::from_secs_f64(peak)),
             mean: self.mean(now),
         };
@@ -140,6 +170,7 @@ impl Seen {
             if new > 0.0 {
                 n += new;
                 sum += new * middle(bucket).as_secs_f64();
+                self.slowest.now = self.slowest.now.max(Some(bucket));
             }
         }
         (self.at, self.counts) = (now, counts);
@@ -181,6 +212,8 @@ const HALF_LIFE: f64 = 10.0;
 const MEAN_HALF_LIFE: f64 = 2.0;
 /// Below this part of a sample there is no mean.
 const LEAST: f64 = 0.1;
+/// The slowest sample is known for one to two of these.
+const STRETCH: Duration = Duration::from_secs(150);
 /// Below so many samples of late there is no percentile.
 const FEWEST: f64 = 20.0;
 

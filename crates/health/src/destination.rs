@@ -104,6 +104,14 @@ pub(crate) struct Traffic {
     pub(crate) failed: Recent,
 }
 
+impl Traffic {
+    /// All that judge it: those that are enforced, then the others.
+    pub(crate) fn judges(&mut self) -> impl Iterator<Item = &mut Box<dyn PassivePolicy>> {
+        let shadow = self.shadow.iter_mut().map(|shadow| &mut shadow.policy);
+        self.policies.iter_mut().map(|(_, policy)| policy).chain(shadow)
+    }
+}
+
 /// The last few observations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Recent(VecDeque<Seen>);
@@ -169,6 +177,11 @@ impl DestinationState {
             || (probes.passes_in_row > 0 && self.health.active == Health::Unhealthy)
     }
 
+    /// Whether requests to it go one at a time.
+    pub(crate) fn is_gated(&self) -> bool {
+        self.traffic.comeback.is_gated() || self.traffic.policies.iter().any(|(_, policy)| policy.is_gated())
+    }
+
     /// Whether its name has no address.
     pub(crate) fn is_nowhere(&self) -> bool {
         self.config.address.located == Located::Nowhere
@@ -215,8 +228,7 @@ impl DestinationState {
                 .at(TimerKey::Reactivation(self.slot))
                 .filter(|_| self.health.passive == Health::Unhealthy),
             changed_at: self.changed_at,
-            is_gated: self.traffic.comeback.is_gated()
-                || self.traffic.policies.iter().any(|(_, policy)| policy.is_gated()),
+            is_gated: self.is_gated(),
             share: self.share,
             would_eject: self.traffic.shadow.iter().filter(|one| one.out_until.is_some()).map(name_of).collect(),
             last_transition: self.last_transition.clone(),

@@ -110,9 +110,7 @@ pub(crate) fn due(cluster: &mut ClusterState, index: usize, effects: &mut Effect
 pub(crate) fn probe_passed(cluster: &mut ClusterState, index: usize, started_at: Timestamp, effects: &mut Effects) {
     let rule = cluster.config.health_check.passive.as_ref().and_then(|check| check.readmission);
     let Some(destination) = cluster.destinations.get_mut(index) else { return };
-    for (_, policy) in &mut destination.traffic.policies {
-        policy.on_probe_passed(effects.now);
-    }
+    destination.traffic.judges().for_each(|policy| policy.on_probe_passed(effects.now));
     if let Some(rule) = rule {
         destination.traffic.comeback.probe_passed(&rule, effects.now);
         let is_new = destination.traffic.ejected_at.is_some_and(|ejected_at| started_at >= ejected_at);
@@ -173,31 +171,29 @@ fn look_around(cluster: &mut ClusterState, index: usize, effects: &Effects) {
 /// Tells those policies that want to know how often the destination and the rest asked for less.
 fn tell_asking(cluster: &mut ClusterState, index: usize, effects: &Effects) {
     let now = effects.now;
-    let wanted = |cluster: &ClusterState, place: usize| {
-        let (_, policy) = cluster.destinations.get(index)?.traffic.policies.get(place)?;
-        policy.looks_back(now)
-    };
-    let n = cluster.destinations.get(index).map_or(0, |one| one.traffic.policies.len());
+    let n = cluster.destinations.get_mut(index).map_or(0, |one| one.traffic.judges().count());
     for place in 0..n {
-        let Some(since) = wanted(cluster, place) else { continue };
+        let judge = cluster.destinations.get_mut(index).and_then(|one| one.traffic.judges().nth(place));
+        let Some(since) = judge.and_then(|policy| policy.looks_back(now)) else { continue };
         let (own, rest) = asking(cluster, index, effects, since);
-        let destination = cluster.destinations.get_mut(index);
-        if let Some((_, policy)) = destination.and_then(|one| one.traffic.policies.get_mut(place)) {
+        let judge = cluster.destinations.get_mut(index).and_then(|one| one.traffic.judges().nth(place));
+        if let Some(policy) = judge {
             policy.on_asking(now, own, rest);
         }
     }
 }
 
-/// Whether some policy suspects a destination, or it gets less than its weight: time alone may change either.
+/// Whether some policy suspects a destination or asks of it, or it gets less than its weight: time alone may change each.
 pub(crate) fn is_doubted(destination: &DestinationState) -> IsDoubted {
     let mut policies = destination.traffic.policies.iter();
-    let is_suspect = policies.any(|(_, policy)| policy.suspicion().is_some());
+    let is_suspect = policies.any(|(_, policy)| policy.suspicion().is_some() || policy.asks_at().is_some());
     if is_suspect || destination.share != Ratio::ONE { IsDoubted::Yes } else { IsDoubted::No }
 }
 
 /// Brings the share and the timer up to date with policies and way back.
 pub(crate) fn settle(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
     settle_share(cluster, index, effects);
+    answer(cluster, index, effects);
     if let Some(destination) = cluster.destinations.get(index) {
         cluster.lookout.doubt(destination.slot, is_doubted(destination));
     }
@@ -254,6 +250,18 @@ fn settle_share(cluster: &mut ClusterState, index: usize, effects: &mut Effects)
     }
     if is_new_doubt {
         ask_at_once(cluster, index, effects);
+    }
+}
+
+/// Brings a probe forward where a policy asks for what it says, unless one has answered since.
+fn answer(cluster: &mut ClusterState, index: usize, effects: &mut Effects) {
+    let Some(destination) = cluster.destinations.get(index) else { return };
+    let asked_at = destination.traffic.policies.iter().filter_map(|(_, policy)| policy.asks_at()).max();
+    let answered_at = destination.probes.last.map(|last| last.at);
+    if asked_at.is_some_and(|asked_at| answered_at.is_none_or(|at| at < asked_at)) {
+        ask_at_once(cluster, index, effects);
+        // It shows when the next probe comes.
+        cluster.is_picture_stale = true;
     }
 }
 

@@ -118,6 +118,8 @@ pub struct Pulse {
     pub moved_at: Timestamp,
     /// 99th percentile of the time to first byte of late; `None`: too few.
     pub first_byte_p99: Option<Duration>,
+    /// The slowest time to first byte of the last minutes; `None`: none came.
+    pub slowest: Option<Duration>,
     /// Its peak-sensitive mean; `None`: nothing of late.
     pub latency: Option<Duration>,
     /// The plain mean over the last few seconds; `None`: nothing came in them.

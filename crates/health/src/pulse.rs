@@ -82,13 +82,12 @@ fn show_pulses(cluster: &mut ClusterState, pulses: &[(Place, Pulse)], now: Times
     let mut means: Vec<Duration> = pulses.iter().filter_map(|(_, pulse)| pulse.mean).collect();
     means.sort_unstable();
     let median = (means.len() >= 3).then(|| means.get(means.len() / 2).copied()).flatten();
+    let (slowest, probes) = (pulses.iter().filter_map(|(_, pulse)| pulse.slowest).max(), cluster.active());
     pulses.iter().for_each(|(_, pulse)| cluster.lookout.moved(pulse.slot, pulse.moved_at));
     for (place, pulse) in pulses {
-        let around = Around { moved_at: cluster.lookout.others_moved_at(pulse.slot), median };
+        let around = Around { probes, moved_at: cluster.lookout.others_moved_at(pulse.slot), slowest, median };
         let Some(one) = cluster.destinations.get_mut(place.destination) else { continue };
-        for (_, policy) in &mut one.traffic.policies {
-            policy.on_pulse(now, pulse, &around);
-        }
+        one.traffic.judges().for_each(|policy| policy.on_pulse(now, pulse, &around));
         if doubt::is_doubted(one) == IsDoubted::Yes {
             cluster.lookout.doubt(pulse.slot, IsDoubted::Yes);
         }
@@ -101,7 +100,7 @@ fn wants_pulses(cluster: &ClusterState) -> bool {
 }
 
 fn has_watcher(check: &PassiveCheck) -> bool {
-    check.policies.iter().any(|policy| match policy {
+    check.policies.iter().chain(&check.shadow).any(|policy| match policy {
         PassivePolicy::Stall(_) | PassivePolicy::Latency(_) | PassivePolicy::Custom(_) => true,
         PassivePolicy::TransportFailureRate(_)
         | PassivePolicy::MaxFails(_)

@@ -79,13 +79,14 @@ pub fn any_input() -> impl Strategy<Value = Input> {
 
 fn any_pulse() -> impl Strategy<Value = Pulse> {
     let span = || prop::option::of((0..5_000_u64).prop_map(Duration::from_millis));
-    (0..8_u32, 0..9_u32, any_time(), any_time(), span(), span(), span()).prop_map(
-        |(slot, waiting, since, moved, first_byte_p99, latency, mean)| Pulse {
+    (0..8_u32, 0..9_u32, any_time(), any_time(), span(), span(), span(), span()).prop_map(
+        |(slot, waiting, since, moved, first_byte_p99, slowest, latency, mean)| Pulse {
             slot: Slot(slot),
             waiting,
             waiting_since: Timestamp::from_millis(since),
             moved_at: Timestamp::from_millis(moved),
             first_byte_p99,
+            slowest,
             latency,
             mean,
         },

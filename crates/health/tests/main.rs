@@ -28,6 +28,7 @@ mod returning;
 mod saved;
 mod schedule;
 mod slots;
+mod stall;
 mod tries;
 
 mod properties;

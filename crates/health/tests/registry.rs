@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use health::active::{ActivePolicy, ActiveVerdict, ClusterProbes, ProbeResult};
 use health::available::{AvailablePolicy, Candidates, Selection};
-use health::passive::{PassivePolicy, PassiveState, Verdict};
-use health::{Core, HealthSet, Input, Needs, OutcomeEvent, Output, Registry};
+use health::passive::{Around, Asking, PassivePolicy, PassiveState, Verdict};
+use health::{Core, HealthSet, Input, Needs, OutcomeEvent, Output, Pulse, Registry};
 use model::active::ActivePolicy as ActiveOptions;
 use model::available::{AvailablePolicy as AvailableOptions, Because};
 use model::cluster::Cluster;
 use model::event::Evidence;
 use model::health::{CheckKind, Health, HealthPair};
 use model::id::DestinationKey;
-use model::passive::PassivePolicy as PassiveOptions;
+use model::passive::{PassiveCheck, PassivePolicy as PassiveOptions};
 use model::time::Timestamp;
 
+use crate::doubt::pulse;
 use crate::world::*;
 
 #[derive(Debug)]
@@ -50,6 +51,39 @@ impl PassivePolicy for FirstUnsuccessful {
     fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, event: &OutcomeEvent) -> Option<Verdict> {
         let is_good = event.outcome.status.is_some_and(|status| (200..300).contains(&status));
         Some(Verdict { reactivation: Some(secs(3.0)), ..Verdict::of(value(is_good), Evidence::default()) })
+    }
+}
+
+/// Finds bad who has shown it a pulse, a passed probe and how often it asked for less.
+#[derive(Debug, Default)]
+struct SawAll {
+    pulses: usize,
+    probes: usize,
+    asked: usize,
+}
+
+impl PassivePolicy for SawAll {
+    fn name(&self) -> &str {
+        "SawAll"
+    }
+    fn needs(&self) -> Needs {
+        Needs::Failures
+    }
+    fn on_outcome(&mut self, _: Timestamp, _: &PassiveState, _: &OutcomeEvent) -> Option<Verdict> {
+        let has_seen = self.pulses > 0 && self.probes > 0 && self.asked > 0;
+        has_seen.then(|| Verdict::of(Unhealthy, Evidence::default()))
+    }
+    fn on_pulse(&mut self, _: Timestamp, _: &Pulse, _: &Around) {
+        self.pulses += 1;
+    }
+    fn on_probe_passed(&mut self, _: Timestamp) {
+        self.probes += 1;
+    }
+    fn looks_back(&self, _: Timestamp) -> Option<Timestamp> {
+        Some(Timestamp::ZERO)
+    }
+    fn on_asking(&mut self, _: Timestamp, _: Asking, _: Asking) {
+        self.asked += 1;
     }
 }
 
@@ -89,6 +123,27 @@ fn custom() -> Cluster {
     let check = with(probed(), |check| check.policy = ActiveOptions::Custom("FirstUnsuccessfulResponse".into()));
     let policies = [PassiveOptions::Custom("FirstUnsuccessfulResponse".into())];
     with(passive("c", &["a", "b"], &policies), |cluster| cluster.health_check.active = Some(check))
+}
+
+#[test]
+fn a_shadow_sees_requests_in_flight_probes_and_counts_as_if_it_were_enforced() {
+    let mut registry = Registry::default();
+    registry.passive("SawAll", |_| SawAll::default());
+    let mut world = World::with_registry(registry);
+    let cluster = with(active("c", &["a", "b"], probed()), |cluster| {
+        let shadow = vec![PassiveOptions::Custom("SawAll".into())];
+        let policies = vec![failure_rate(0.9, 10.0, 100)];
+        cluster.health_check.passive = Some(PassiveCheck { shadow, ..PassiveCheck::of(policies) });
+    });
+    world.configure(&[cluster]);
+    let slots = [world.slot("a"), world.slot("b")];
+    assert_eq!(world.core.pulse_slots().to_vec(), slots, "their pulses are wanted for it alone");
+    world.run_until(6.0);
+    let pulses = vec![pulse(&mut world, "a", 1, 5.9)];
+    world.input(Input::PulsesTaken { pulses });
+    (0..2).for_each(|_| world.outcome("a", refused()));
+    let one = world.destination("a");
+    assert_eq!((one.would_eject.len(), one.health.passive), (1, Unknown));
 }
 
 #[test]

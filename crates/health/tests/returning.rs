@@ -21,13 +21,30 @@ fn a_destination_comes_back_by_three_trials_and_a_ramp() {
     assert_eq!(world.health("a").passive, Unhealthy);
     assert_eq!(world.destination("a").reactivation_at, Some(at(6.0)), "twice as long after a failed trial");
     world.run_until(6.0);
-    (0..3).for_each(|_| world.sums("a", 1));
+    (0..3).for_each(|_| world.outcome("a", ok()));
     assert!(!world.destination("a").is_gated);
     assert_eq!(share(&mut world, "a"), 0.1);
     world.run_until(11.0);
     assert_eq!(share(&mut world, "a"), 0.55);
     world.run_until(16.0);
     assert_eq!((share(&mut world, "a"), world.health("a").passive), (1.0, Healthy));
+}
+
+#[test]
+fn one_that_is_new_among_others_takes_its_weight_step_by_step_and_the_first_ones_at_once() {
+    let mut world = World::of(&[returning("c", &["a", "b"], &[refusals()])]);
+    assert_eq!((share(&mut world, "a"), share(&mut world, "b")), (1.0, 1.0), "a start has nobody to spare");
+    world.run_until(60.0);
+    world.configure(&[returning("c", &["a", "b", "d"], &[refusals()])]);
+    assert_eq!((share(&mut world, "a"), share(&mut world, "d")), (1.0, 0.1));
+    assert!(!world.destination("d").is_gated, "nothing speaks against it");
+    world.run_until(65.0);
+    assert_eq!(share(&mut world, "d"), 0.55);
+    world.run_until(70.0);
+    assert_eq!(share(&mut world, "d"), 1.0);
+    // Where all are new there is nobody to carry the rest.
+    world.configure(&[returning("c", &["e", "f"], &[refusals()])]);
+    assert_eq!((share(&mut world, "e"), share(&mut world, "f")), (1.0, 1.0));
 }
 
 #[test]
@@ -59,7 +76,7 @@ fn a_cluster_with_a_request_a_minute_is_whole_again_within_its_quiet_time_and_it
     let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
     (0..3).for_each(|_| world.outcome("a", refused()));
     world.run_until(31.0);
-    world.sums("a", 1);
+    world.outcome("a", ok());
     world.run_until(31.0 + 60.0 + 10.0);
     let one = world.destination("a");
     assert!(!one.is_gated && one.share == Ratio::ONE);

@@ -1,4 +1,4 @@
-//! What the native default set promises, held against the scenarios that judge it: few seeds, no interval, hard limits.
+//! What the native default set promises, held against scenarios, mostly those that judge it: few seeds, no interval, hard limits.
 
 use lab::meter::{Figures, Film};
 use lab::policy::Policy;
@@ -35,7 +35,10 @@ fn clients_that_ask_for_what_fails_everywhere_cost_no_destination_a_second() {
 
 #[test]
 fn what_is_down_is_out_within_two_seconds() {
-    for text in [judge!("crash"), judge!("refuse"), judge!("hang"), judge!("closed_loop")] {
+    // A host that vanishes, without the brownout of the other one, which is no death.
+    let vanished: Vec<&str> = judge!("one_of_two").lines().filter(|line| !line.contains("kind: errors")).collect();
+    let vanished = vanished.join("\n");
+    for text in [judge!("crash"), judge!("refuse"), judge!("hang"), judge!("closed_loop"), &vanished] {
         for (about, figures, _) in runs(text) {
             assert_eq!(figures.undetected, 0.0, "{about}");
             assert!(figures.detection.unwrap() <= 2.0, "{about}");
@@ -67,5 +70,17 @@ fn who_is_well_on_average_keeps_its_place() {
         for (about, figures, _) in runs(text) {
             assert!(figures.lost_share <= 0.01, "{about}");
         }
+    }
+}
+
+#[test]
+fn long_polls_alone_cost_no_destination_a_second() {
+    let text = include_str!("../../../scenarios/tune/long_polls.yaml");
+    for (about, figures, _) in runs(text) {
+        assert_eq!((figures.lost, figures.ejections), (0.0, 0.0), "{about}");
+    }
+    let unprobed = text.replace("checks: {interval: 5s, timeout: 2s}\n", "");
+    for (about, figures, _) in runs(&unprobed) {
+        assert_eq!((figures.lost, figures.ejections), (0.0, 0.0), "without probes: {about}");
     }
 }

@@ -51,6 +51,7 @@ fn no_pulse(slot: Slot) -> Pulse {
         waiting_since: Timestamp::MAX,
         moved_at: Timestamp::ZERO,
         first_byte_p99: None,
+        slowest: None,
         latency: None,
         mean: None,
     }

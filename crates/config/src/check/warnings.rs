@@ -44,6 +44,7 @@ pub fn look(r: &mut Reading<'_>, config: &Config) {
         let path = Path::of(["clusters", cluster.id.as_str()]);
         reach(r, routes, cluster, &path);
         checks(r, cluster, &path);
+        mute_shadows(r, cluster, &path);
         max_fails(r, cluster, &path);
         time(r, routes, cluster, &path);
         let is_tls = cluster.destinations.iter().any(|d| d.address.scheme == Scheme::Https);
@@ -81,6 +82,28 @@ fn checks(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
         let label = "a destination that fails goes on getting requests; RHI, where it runs, cannot see it fail";
         let help = "turn on checks: `health_check: {active: {path: /health}, passive: {}}`";
         note(r, path, Diagnostic::warning(what).label(label).help(help));
+    }
+}
+
+/// What a shadow would do is told by its ejections: one that takes weight alone says nothing.
+fn mute_shadows(r: &mut Reading<'_>, cluster: &Cluster, path: &Path) {
+    let shadow = cluster.health_check.passive.iter().flat_map(|passive| &passive.shadow);
+    let is_mute = |policy: &&PassivePolicy| match policy {
+        PassivePolicy::Stall(_) | PassivePolicy::Latency(_) | PassivePolicy::Overload(_) => true,
+        PassivePolicy::TransportFailureRate(_)
+        | PassivePolicy::MaxFails(_)
+        | PassivePolicy::ConsecutiveErrors(_)
+        | PassivePolicy::FailureRate(_)
+        | PassivePolicy::Outlier(_)
+        | PassivePolicy::Burst(_)
+        | PassivePolicy::ConnectFailures(_)
+        | PassivePolicy::Custom(_) => false,
+    };
+    for policy in shadow.filter(is_mute) {
+        let place = path.join("health_check").join("passive").join("shadow");
+        let what = format!("{} never ejects: as a shadow it says nothing", policy.name());
+        let help = "list it among the `policies` of `health_check.passive`, or leave it out";
+        note(r, &place, Diagnostic::warning(what).help(help));
     }
 }
 

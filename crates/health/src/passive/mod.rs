@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use model::cluster::Compat;
 use model::event::Evidence;
-use model::health::Health;
+use model::health::{Health, Switch};
 use model::passive::{Comparison, PassivePolicy as Options};
 use model::ratio::Ratio;
 use model::time::Timestamp;
@@ -95,6 +95,12 @@ pub trait PassivePolicy: Debug + Send {
     /// An active probe of the destination passed.
     fn on_probe_passed(&mut self, now: Timestamp) {
         let _ = now;
+    }
+
+    /// Since when it would like to hear what a probe says before it suspects; `None`: it has no question. A probe comes at
+    /// once, for each destination once a second at most.
+    fn asks_at(&self) -> Option<Timestamp> {
+        None
     }
 
     /// A doubt that is no verdict: the destination gets only a part of its weight, and a probe at once when one begins.
@@ -225,10 +231,14 @@ pub struct Suspicion {
 }
 
 /// How the rest of the cluster is doing at the time of a pulse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
+    /// Whether probes run, so that [`PassivePolicy::asks_at`] gets an answer.
+    pub probes: Switch,
     /// When a byte or an end last came from any of the others.
     pub moved_at: Timestamp,
+    /// The greatest of the cluster's [`Pulse::slowest`], this one's among them.
+    pub slowest: Option<Duration>,
     /// The median of the means of the cluster's times to first byte; `None` below three destinations that have one.
     pub median: Option<Duration>,
 }

@@ -176,9 +176,9 @@ pub fn event_words(event: &Event) -> String {
             let (from, to, cause) = (one.from.as_str(), one.to.as_str(), one.cause.as_str());
             format!("{}  {} {from} -> {to} ({cause}{policy}{counts})", one.destination, one.check.as_str())
         }
-        EventKind::Availability { destination, available: true, .. } => format!("{destination}  takes traffic"),
+        EventKind::Availability { destination, available: true, .. } => format!("{destination}  is in use"),
         EventKind::Availability { destination, available: false, because } => {
-            format!("{destination}  takes no traffic ({})", word(because))
+            format!("{destination}  is not in use ({})", word(because))
         }
         EventKind::Share { destination, share, because, .. } => {
             format!("{destination}  gets {:.0} % of its weight ({})", share.get() * 100.0, because.as_str())

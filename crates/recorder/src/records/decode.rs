@@ -145,6 +145,9 @@ impl<'a> Decoder<'a> {
         if changes & 32 > 0 {
             pulse.mean = self.span()?;
         }
+        if changes & 64 > 0 {
+            pulse.slowest = self.span()?;
+        }
         self.pulses.insert(slot, pulse);
         Some(pulse)
     }

@@ -147,10 +147,11 @@ impl Encoder {
             before.first_byte_p99 != pulse.first_byte_p99,
             before.latency != pulse.latency,
             before.mean != pulse.mean,
+            before.slowest != pulse.slowest,
         ];
         self.out.number(u64::from(pulse.slot.0));
         self.out.byte(changes.iter().zip(0..).fold(0, |mask, (is_new, bit)| mask | (u8::from(*is_new) << bit)));
-        let [waiting, since, moved, p99, latency, mean] = changes;
+        let [waiting, since, moved, p99, latency, mean, slowest] = changes;
         if waiting {
             self.out.number(u64::from(pulse.waiting));
         }
@@ -168,6 +169,9 @@ impl Encoder {
         }
         if mean {
             self.span(pulse.mean);
+        }
+        if slowest {
+            self.span(pulse.slowest);
         }
     }
 

@@ -120,7 +120,7 @@ fn of(cluster: &ClusterDocument, destination: &DestinationDocument, recent: &[Ev
         destination.in_flight,
     ));
     if destination.gated {
-        lines.push("takes one request at a time until one succeeds".to_owned());
+        lines.push("takes one request at a time until enough of them have succeeded".to_owned());
     }
     if destination.share < 1.0 {
         let is_its = |event: &&EventDocument| {

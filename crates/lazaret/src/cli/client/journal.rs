@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(shown(transition), expected);
         let availability = json!({"event": "availability", "revision": 8, "at": at, "cluster": "api",
             "destination": "a", "available": false, "because": "unhealthy"});
-        let expected = "     8  2026-01-02T03:04:05.000Z  api/a takes no traffic: a check found it unhealthy\n";
+        let expected = "     8  2026-01-02T03:04:05.000Z  api/a is not in use: a check found it unhealthy\n";
         assert_eq!(shown(availability), expected);
         let config =
             json!({"event": "config", "revision": 9, "at": at, "applied": false, "summary": "no such cluster"});

@@ -100,7 +100,7 @@ pub(super) fn what(event: &EventDocument) -> String {
     match (event.event, &event.change, &event.subject) {
         (EventWord::Transition, Some(change), _) => transition(change),
         (EventWord::Availability, _, Some(subject)) => {
-            let into = if subject.available == Some(true) { "takes traffic" } else { "takes no traffic" };
+            let into = if subject.available == Some(true) { "is in use" } else { "is not in use" };
             format!("{into}: {}", subject.because.map_or("", because))
         }
         (EventWord::Transition, None, _) => "a health value changed".to_owned(),
@@ -112,7 +112,9 @@ pub(super) fn what(event: &EventDocument) -> String {
         }
         (EventWord::Share, _, _) => {
             let part = event.share.unwrap_or(1.0) * 100.0;
-            format!("takes {part:.0} % of its weight: {}", share(event))
+            // One behind a gate takes less than it may.
+            let verb = if event.share_because.as_deref() == Some("whole") { "may take" } else { "takes" };
+            format!("{verb} {part:.0} % of its weight: {}", share(event))
         }
         (EventWord::Shadow, _, _) => {
             let would = if event.would_eject == Some(true) { "would eject it" } else { "would have it back" };
