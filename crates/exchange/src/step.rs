@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::id::{ClusterIndex, DestinationIndex, RouteIndex, Slot};
-use model::outcome::{AttemptEnd, Outcome, Try};
+use model::outcome::{AttemptEnd, Outcome, OutcomeClass, Try};
 use model::time::Timestamp;
 pub use retry::{Cost, Replay, RetryDenied};
 
@@ -188,6 +188,35 @@ pub struct Report {
     pub outcome: Outcome,
     /// Which part of the attempt it tells of.
     pub part: Part,
+}
+
+impl Report {
+    /// How it is told where only failures are told one by one. A trial that passed is, too: in a sum it could not be told
+    /// from answers to requests that were sent before the ejection.
+    pub fn told(&self) -> Told {
+        match (self.outcome.class, self.admission) {
+            (OutcomeClass::Ok, Admission::Open | Admission::Place) | (OutcomeClass::Neutral, _) => Told::AsSum,
+            (OutcomeClass::Ok, Admission::Gate)
+            | (
+                OutcomeClass::AppFail
+                | OutcomeClass::ConnFail
+                | OutcomeClass::Timeout
+                | OutcomeClass::Cut
+                | OutcomeClass::Overload
+                | OutcomeClass::Slow,
+                _,
+            ) => Told::ByItself,
+        }
+    }
+}
+
+/// How the health core hears of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// One more of its class.
+    AsSum,
+    /// With its times.
+    ByItself,
 }
 
 /// Which part of an attempt a report tells of.

@@ -120,6 +120,11 @@ impl ClusterState {
         self.config.health_check.active.as_ref()
     }
 
+    /// Whether one destination gets its requests one at a time, on its way back.
+    pub(crate) fn is_gated(&self, index: usize) -> bool {
+        self.destinations.get(index).is_some_and(|one| one.traffic.comeback.is_gated())
+    }
+
     /// Whether its probes are judged by rounds.
     pub(crate) fn has_rounds(&self) -> bool {
         self.active_check().is_some_and(|check| check.round == ProbeRound::Cluster)

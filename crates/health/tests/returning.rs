@@ -48,6 +48,22 @@ fn one_that_is_new_among_others_takes_its_weight_step_by_step_and_the_first_ones
 }
 
 #[test]
+fn answers_to_requests_from_before_an_ejection_are_no_trials() {
+    let policy = refusals();
+    let mut world = World::of(&[returning("c", &["a", "b"], &[policy])]);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    world.run_until(2.0);
+    for late in 0..20 {
+        world.sums("a", 1);
+        world.outcome_picked_at("a", at(0.0), ok());
+        world.run_until(2.0 + f64::from(late) / 10.0);
+        assert!(world.destination("a").is_gated && world.health("a").passive == Unknown, "{late}");
+    }
+    (0..3).for_each(|_| world.outcome("a", ok()));
+    assert!(!world.destination("a").is_gated && world.health("a").passive == Healthy);
+}
+
+#[test]
 fn a_withdrawn_site_recovers_without_one_request() {
     let policy = refusals();
     let cluster = with(returning("c", &["a", "b"], &[policy]), |cluster| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
-use exchange::step::{Cost, Part, Places, Refused, Shared};
+use exchange::step::{Cost, Part, Places, Refused, Shared, Told};
 use exchange::{Admission, Report, Snapshot, Step};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
@@ -84,9 +84,8 @@ impl<'a> Sharing<'a> {
             self.settle_held(held, report, next);
         }
         let (Some(report), Some(slot)) = (report, slot) else { return };
-        let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
         match needs {
-            Needs::Nothing | Needs::Failures if is_quiet => {
+            Needs::Nothing | Needs::Failures if report.told() == Told::AsSum => {
                 self.board.count(slot, report.outcome.class, report.which);
             }
             // A cluster without passive policies still has probes that a failure calls for earlier.

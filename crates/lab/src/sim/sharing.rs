@@ -6,7 +6,7 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::{Needs, Snapshot};
-use exchange::step::{Cost, Places, Refused, Shared};
+use exchange::step::{Cost, Places, Refused, Shared, Told};
 use exchange::{Admission, Report};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
@@ -47,9 +47,8 @@ impl<'a> Sharing<'a> {
             (Admission::Open | Admission::Place, _) => held,
         };
         if let Some(slot) = slot {
-            let is_quiet = matches!(report.outcome.class, OutcomeClass::Ok | OutcomeClass::Neutral);
             match needs {
-                Needs::Nothing | Needs::Failures if is_quiet => {
+                Needs::Nothing | Needs::Failures if report.told() == Told::AsSum => {
                     self.board.count(slot, report.outcome.class, report.which);
                 }
                 Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
