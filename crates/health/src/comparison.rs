@@ -37,7 +37,7 @@ pub(crate) enum Finding {
     Worse(Evidence),
     /// It does not, or the rest fails as well.
     Alike,
-    /// Nobody else has traffic to compare it with.
+    /// Nobody else had traffic lately to compare it with.
     Alone,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effect
     let reach = window.reach(now, ENOUGH);
     let (own, rest) = own_and_rest(cluster, index, effects, |window| window.total(now, reach.tens));
     if rest.all().total() == 0 {
-        return Finding::Alone;
+        return if has_busy_peer(cluster, index, now, reach.tens) { Finding::Alike } else { Finding::Alone };
     }
     let compared = Compared::of(reach.ground, own, rest, rule.plain_500);
     if compared.total < u64::from(rule.minimum).max(1)
@@ -69,6 +69,13 @@ pub(crate) fn compare(cluster: &mut ClusterState, index: usize, effects: &Effect
         rest_total: Some(compared.rest_total),
         ..Evidence::default()
     })
+}
+
+/// Whether another one had traffic lately, whatever is said of it. Where checks call all of those Unhealthy at the same time,
+/// too much load is likelier than sickness, and nobody is there to be compared with.
+fn has_busy_peer(cluster: &ClusterState, index: usize, now: Timestamp, tens: u32) -> bool {
+    let mut others = cluster.destinations.iter().enumerate().filter(|(other, _)| *other != index);
+    others.any(|(_, one)| one.traffic.window.total(now, tens).all().total() > 0)
 }
 
 /// How often the destination at `index` and the rest of its cluster asked for less since then: of their first tries where both

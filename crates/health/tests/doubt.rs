@@ -7,6 +7,7 @@ use model::available::Because;
 use model::cluster::Cluster;
 use model::destination::Tier;
 use model::event::EventKind;
+use model::health::CheckKind;
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::passive::{Burst, Comparison, ConnectFailures, ConsecutiveErrors, FailureRate, Latency, PassivePolicy};
 use model::ratio::Ratio;
@@ -124,6 +125,20 @@ fn the_only_one_with_traffic_is_convicted_by_a_burst_alone() {
     let mut world = World::of(&[passive("c", &["a", "b"], &[PassivePolicy::Outlier(Comparison::default())])]);
     traffic(&mut world, "a", 20, 5.0, |_| Some(reset()));
     assert_eq!(world.health("a").passive, Unknown);
+}
+
+#[test]
+fn one_whose_peers_are_out_with_traffic_of_a_moment_ago_is_not_the_only_one() {
+    for (health, expected) in [(Unhealthy, Unknown), (Healthy, Unhealthy)] {
+        let cluster = with(passive("c", &["a", "b"], &[burst()]), |cluster| {
+            cluster.health_check.active = Some(probed());
+        });
+        let mut world = World::of(&[cluster]);
+        traffic(&mut world, "b", 100, 1.0, |_| None);
+        world.set("b", CheckKind::Active, health, None);
+        traffic(&mut world, "a", 20, 1.2, |_| Some(reset()));
+        assert_eq!(world.health("a").passive, expected, "b is {health:?}");
+    }
 }
 
 #[test]
@@ -305,8 +320,8 @@ fn the_kept_sum_of_the_rest_is_what_a_pass_over_the_cluster_gives() {
                 6..12 if bad => (0..1 + below(4)).for_each(|_| world.outcome(id, reset())),
                 0 => world.outcome(id, reset()),
                 1 => world.outcome(id, status(500, false)),
-                2 => world.set(id, model::health::CheckKind::Passive, Unhealthy, Some(secs(below(30) as f64))),
-                3 => world.set(id, model::health::CheckKind::Passive, Healthy, None),
+                2 => world.set(id, CheckKind::Passive, Unhealthy, Some(secs(below(30) as f64))),
+                3 => world.set(id, CheckKind::Passive, Healthy, None),
                 4 => {
                     members = ids.iter().copied().filter(|_| below(4) > 0).collect();
                     members.extend(members.is_empty().then_some("a"));

@@ -25,15 +25,25 @@ const LATE: (f64, f64) = (60.0, 90.0);
 const CUT: (f64, f64) = (150.0, 210.0);
 
 #[test]
-fn load_that_makes_all_late_does_not_empty_the_cluster_and_a_cut_one_is_found() {
+fn load_that_makes_all_late_does_not_empty_the_cluster_and_is_over_when_its_cause_is() {
+    let scenario = read(SCENARIO);
+    for seed in 1..=4 {
+        let run = |policy: &str| lab::run(&scenario, &Policy::find(policy).unwrap(), seed).unwrap().1;
+        let (ours, kept) = (run("lazaret"), run("keep"));
+        let (failed, unavoidable) = (failures(&ours, LATE.0, LATE.1 + 5.0), failures(&kept, LATE.0, LATE.1 + 5.0));
+        assert!(unavoidable > 1000, "seed {seed}: the scenario overloads nobody: {unavoidable}");
+        let is_borne = f64::from(failed) < 1.1 * f64::from(unavoidable);
+        assert!(is_borne, "seed {seed}: {failed} failed, {unavoidable} with nobody ejected");
+        let after = failures(&ours, LATE.1 + 5.0, CUT.0);
+        assert!(after < 20, "seed {seed}: all serve again 5 s after the cause is over, {after} failed");
+    }
+}
+
+#[test]
+fn one_that_is_cut_off_behind_a_green_health_page_is_found() {
     let scenario = read(SCENARIO);
     let run = |policy: &str| lab::run(&scenario, &Policy::find(policy).unwrap(), 1).unwrap().1;
     let (ours, kept) = (run("lazaret"), run("keep"));
-    let (failed, unavoidable) = (failures(&ours, LATE.0, LATE.1 + 5.0), failures(&kept, LATE.0, LATE.1 + 5.0));
-    assert!(unavoidable > 1000, "the scenario overloads nobody: {unavoidable}");
-    assert!(f64::from(failed) < 1.1 * f64::from(unavoidable), "{failed} failed, {unavoidable} with nobody ejected");
-    let after = failures(&ours, LATE.1 + 10.0, CUT.0);
-    assert_eq!(after, 0, "all serve again 10 s after the cause is over");
     let caught = out_at(&ours, 4, CUT.0).expect("the cut one is caught");
     assert!(caught < CUT.0 + 5.0, "caught at {caught}");
     assert!(failures(&ours, CUT.0 + 10.0, CUT.1) < failures(&kept, CUT.0 + 10.0, CUT.1) / 20);

@@ -4,8 +4,8 @@
 //!   Retry-After, 504; 500 only with `plain_500`. Of repeats only those that got no connection: what else fails after it has
 //!   failed elsewhere may be the request's fault ([`crate::comparison`]).
 //! - Trip: on a failure, when the sum has reached `limit` and has been above zero for `persist`. Then this is an
-//!   accusation: it convicts where the rest of the cluster fails less, or where nobody else has traffic. Otherwise the
-//!   failures are somebody else's (a shared dependency, the clients).
+//!   accusation: it convicts where the rest of the cluster fails less, or where nobody else had traffic
+//!   lately. Otherwise the failures are somebody else's (a shared dependency, the clients, too much load for all).
 //! - Suspicion: from the moment that the sum reaches `limit`, on the same ground, until it is zero again, at the latest 10 s
 //!   after the last failure: `suspect_share` of the weight, and a probe at once. So a pause of 300 ms costs its length and no
 //!   more, and failures that all share cost nobody its weight.
