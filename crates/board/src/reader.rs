@@ -113,9 +113,10 @@ impl Reader {
         let mut sum = Successes::default();
         for (id, state) in states(&shared) {
             let Some(record) = state.records.get(slot.0) else { continue };
-            // First the part, then the whole: a repeat that ends between the two may be told later, never too early.
-            let repeats = record.ok_repeats();
+            // First the whole, then the part, and written the other way round: of each success that is seen it is known whether
+            // it was a repeat. One that ends between the two may be told with an earlier success, and none is left over.
             let ok = record.count(OutcomeClass::Ok);
+            let repeats = record.ok_repeats();
             let told = self.account(id, slot);
             sum.ok += ok.saturating_sub(told.ok);
             told.ok = told.ok.max(ok);

@@ -59,13 +59,13 @@ impl Record {
         Timestamp::from_nanos(self.0.last_progress.load(Ordering::Relaxed))
     }
 
+    /// Acquire: of each success that is seen, it is seen whether it was a repeat.
     pub(crate) fn count(&self, class: OutcomeClass) -> u64 {
-        self.0.counts.get(usize::from(class.code())).map_or(0, |count| count.load(Ordering::Relaxed))
+        self.0.counts.get(usize::from(class.code())).map_or(0, |count| count.load(Ordering::Acquire))
     }
 
-    /// Acquire: who sees a repeat sees it among the successes, too.
     pub(crate) fn ok_repeats(&self) -> u64 {
-        self.0.ok_repeats.load(Ordering::Acquire)
+        self.0.ok_repeats.load(Ordering::Relaxed)
     }
 
     /// Wraps around: compare by difference.
@@ -99,12 +99,12 @@ impl Record {
     }
 
     pub(crate) fn add(&self, class: OutcomeClass, which: Try) {
-        if let Some(count) = self.0.counts.get(usize::from(class.code())) {
-            count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        }
         if which == Try::Repeat && class == OutcomeClass::Ok {
             let repeats = self.0.ok_repeats.load(Ordering::Relaxed).wrapping_add(1);
-            self.0.ok_repeats.store(repeats, Ordering::Release);
+            self.0.ok_repeats.store(repeats, Ordering::Relaxed);
+        }
+        if let Some(count) = self.0.counts.get(usize::from(class.code())) {
+            count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
         }
     }
 
