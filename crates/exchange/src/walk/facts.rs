@@ -23,18 +23,18 @@ impl Exchange {
         }
     }
 
-    /// When [`Input::DeadlineReached`] is due; `None`: never.
+    /// When [`crate::step::Input::DeadlineReached`] is due; `None`: never.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.deadline
     }
 
-    /// The destination that the response pins the client to. Known from [`Step::Forward`] on.
+    /// The destination that the response pins the client to. Known from [`crate::step::Step::Forward`] on.
     pub fn new_pin(&self) -> Option<DestinationIndex> {
         self.new_pin
     }
 
     /// Values of the Set-Cookie fields that the driver adds to the forwarded response: for a new pin, and for a side that
-    /// was drawn. Known from [`Step::Forward`] on; nearly always none.
+    /// was drawn. Known from [`crate::step::Step::Forward`] on; nearly always none.
     pub fn cookies(&self, snapshot: &Snapshot) -> Vec<String> {
         let mut cookies = Vec::new();
         if let Some(pin) = self.new_pin
