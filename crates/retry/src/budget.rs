@@ -45,7 +45,7 @@ pub struct Ledger {
     steps: VecDeque<Step>,
 }
 
-/// What was earned and spent in [`STEP`], in milli-tokens.
+/// What was earned and spent in half a second, in milli-tokens.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     number: u64,
