@@ -193,9 +193,9 @@ pub struct Report {
 impl Report {
     /// How it is told where only failures are told one by one. A trial that passed is, too: in a sum it could not be told
     /// from answers to requests that were sent before the ejection.
-    pub fn told(&self) -> Told {
+    pub fn telling(&self) -> Telling {
         match (self.outcome.class, self.admission) {
-            (OutcomeClass::Ok, Admission::Open | Admission::Place) | (OutcomeClass::Neutral, _) => Told::AsSum,
+            (OutcomeClass::Ok, Admission::Open | Admission::Place) | (OutcomeClass::Neutral, _) => Telling::AsSum,
             (OutcomeClass::Ok, Admission::Gate)
             | (
                 OutcomeClass::AppFail
@@ -205,14 +205,14 @@ impl Report {
                 | OutcomeClass::Overload
                 | OutcomeClass::Slow,
                 _,
-            ) => Told::ByItself,
+            ) => Telling::ByItself,
         }
     }
 }
 
 /// How the health core hears of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Telling {
     /// One more of its class.
     AsSum,
     /// With its times.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
-use exchange::step::{Cost, Part, Places, Refused, Shared, Told};
+use exchange::step::{Cost, Part, Places, Refused, Shared, Telling};
 use exchange::{Admission, Report, Snapshot, Step};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
@@ -85,7 +85,7 @@ impl<'a> Sharing<'a> {
         }
         let (Some(report), Some(slot)) = (report, slot) else { return };
         match needs {
-            Needs::Nothing | Needs::Failures if report.told() == Told::AsSum => {
+            Needs::Nothing | Needs::Failures if report.telling() == Telling::AsSum => {
                 self.board.count(slot, report.outcome.class, report.which);
             }
             // A cluster without passive policies still has probes that a failure calls for earlier.

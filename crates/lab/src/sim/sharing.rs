@@ -6,7 +6,7 @@ use std::time::Duration;
 use board::{Ended, GateGuard, Trend};
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::{Needs, Snapshot};
-use exchange::step::{Cost, Places, Refused, Shared, Told};
+use exchange::step::{Cost, Places, Refused, Shared, Telling};
 use exchange::{Admission, Report};
 use model::id::Slot;
 use model::outcome::OutcomeClass;
@@ -48,7 +48,7 @@ impl<'a> Sharing<'a> {
         };
         if let Some(slot) = slot {
             match needs {
-                Needs::Nothing | Needs::Failures if report.told() == Told::AsSum => {
+                Needs::Nothing | Needs::Failures if report.telling() == Telling::AsSum => {
                     self.board.count(slot, report.outcome.class, report.which);
                 }
                 Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
