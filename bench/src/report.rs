@@ -100,7 +100,7 @@ impl Report {
         let (before, rest) = text.split_once(BEGIN).with_context(|| format!("{name}: {BEGIN} is missing"))?;
         let (_, after) = rest.split_once(END).with_context(|| format!("{name}: {END} is missing"))?;
         let mut tables = format!(
-            "{}, {}; {} connections, medians of {} rounds of {} s (least to most), release build.\n",
+            "{}, {}; {} connections, medians of {} rounds of {} s (least to most), built as packages are (`profile.dist`).\n",
             self.date, self.machine, self.connections, self.rounds, self.seconds
         );
         for table in &self.tables {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the programs with optimisation and runs the side-by-side bench.
+//! `cargo xtask bench`: builds the programs as packages ship them (`profile.dist`) and runs the side-by-side bench.
 
 use std::process::{Command, ExitCode};
 
@@ -10,7 +10,7 @@ use crate::setup::{self, Purpose};
 /// `options` go to the bench; `cargo xtask bench --help` lists them.
 pub(crate) fn bench(options: &[String]) -> Result<ExitCode> {
     setup::setup(Purpose::Benches)?;
-    let built = run(cargo(&["build", "--release", "--locked", "-p", "lazaret", "-p", "bench", "--bins"]))?;
+    let built = run(cargo(&["build", "--profile", "dist", "--locked", "-p", "lazaret", "-p", "bench", "--bins"]))?;
     ensure!(built.is_ok, "the build failed");
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     if asks_for_pingora(options) {
@@ -21,7 +21,7 @@ pub(crate) fn bench(options: &[String]) -> Result<ExitCode> {
         // The bench says whom it leaves out.
         run(build)?;
     }
-    let mut bench = Command::new(folder.join("release/bench"));
+    let mut bench = Command::new(folder.join("dist/bench"));
     bench.args(options);
     let ran = run(bench)?;
     Ok(if ran.is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
