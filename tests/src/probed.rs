@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use testkit::destination::{Act, Destination, Moment, answer};
+use testkit::gathering::Gathering;
 
 /// Answers `/health` with [`Probed::turn`]'s status and everything else with 200 and its own name.
 pub struct Probed {
@@ -19,6 +20,16 @@ pub struct Probed {
 impl Probed {
     /// Starts one in good health. Its content is its name.
     pub fn start(name: &str) -> Self {
+        Self::start_with(name, Vec::new())
+    }
+
+    /// One whose content waits for the other requests of its group. Probes do not.
+    pub fn gathering(name: &str, gathering: &Gathering) -> Self {
+        Self::start_with(name, vec![Act::Gather(gathering.clone())])
+    }
+
+    /// `first` is what comes before each answer with content.
+    fn start_with(name: &str, first: Vec<Act>) -> Self {
         let (health, content) = (Arc::new(AtomicU16::new(200)), Arc::new(AtomicU16::new(200)));
         let slow_ms = Arc::new(AtomicU64::new(0));
         let probes = Arc::new(Mutex::new(Vec::new()));
@@ -33,7 +44,7 @@ impl Probed {
                     let pause = Act::Pause(Duration::from_millis(slow_ms.load(Ordering::SeqCst)));
                     [vec![pause], answer(health.load(Ordering::SeqCst), &name)].concat()
                 }
-                Moment::Request(_) => answer(content.load(Ordering::SeqCst), &name),
+                Moment::Request(_) => [first.clone(), answer(content.load(Ordering::SeqCst), &name)].concat(),
             }
         });
         Self { destination, health, content, slow_ms, probes }

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::gathering::Gathering;
 use crate::message::{Expect, Message, Reader};
 
 /// What the destination does next on a connection.
@@ -34,6 +35,8 @@ pub enum Act {
     Send(Vec<u8>),
     /// Waits.
     Pause(Duration),
+    /// Waits for the other requests of its group; closes where they do not come.
+    Gather(Gathering),
     /// Does nothing more until the peer closes or the destination is dropped.
     Stall,
     /// Sends a FIN and goes on reading.
@@ -259,6 +262,11 @@ fn perform(acts: &[Act], reader: &mut Reader<Socket>, mut request: Option<Reques
                 }
             }
             Act::Pause(time) => thread::sleep(*time),
+            Act::Gather(gathering) => {
+                if !gathering.wait() {
+                    return Flow::Over;
+                }
+            }
             Act::Stall => {
                 let _ = reader.to_end(&mut Vec::new());
                 return Flow::Over;

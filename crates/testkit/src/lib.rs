@@ -2,7 +2,7 @@
 //!
 //! In reading order: text tests of cores ([`transcript`]), skipping and measuring again loudly ([`skip()`], [`again()`]), certificates ([`certificates`]),
 //! the two ends of a raw HTTP/1.1 conversation ([`destination`], [`client`]) with the little parsing they share
-//! ([`message`]), a destination of raw HTTP/2 frames ([`frames`]), a bad wire between them ([`relay`]), and a name server
+//! ([`message`]), requests that wait for each other ([`gathering`]), a destination of raw HTTP/2 frames ([`frames`]), a bad wire between them ([`relay`]), and a name server
 //! ([`name_server`]).
 //!
 //! Clients, destinations and relays run on threads of their own and block with a bound, so that tests with and without a
@@ -15,6 +15,7 @@ pub mod certificates;
 pub mod client;
 pub mod destination;
 pub mod frames;
+pub mod gathering;
 pub mod message;
 pub mod name_server;
 pub mod relay;
