@@ -4,7 +4,7 @@
 
 #[path = "../../health/tests/inputs.rs"]
 mod inputs;
-#[path = "../../health/tests/world.rs"]
+#[path = "../../health/tests/world/mod.rs"]
 mod world;
 
 mod files;

@@ -1,28 +1,25 @@
 //! A world around the core: virtual time, scripted destinations that answer probes, and a record of all that came out.
 
+mod clusters;
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use health::{Core, HealthSet, Input, OutcomeEvent, Output, ProbeOrder, Probed, Registry, Sum, Ticket};
-use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, ProbeStart, StatusRange};
-use model::address::Url;
-use model::available::AvailablePolicy;
-use model::balancing::LoadBalancing;
-use model::cluster::{Cluster, Compat, HealthCheck, UpstreamHost, UpstreamTls};
-use model::destination::{Destination, Tier};
-use model::event::{Cause, Event, EventKind, ShareCause, Transition};
-use model::guards::Guards;
+use model::cluster::Cluster;
+use model::event::{Event, EventKind, Transition};
 use model::health::{CheckKind, Health, HealthPair};
 use model::id::{DestinationKey, Slot};
 use model::outcome::{FailureKind, Outcome, OutcomeClass};
-use model::passive::{MaxFails, PassiveCheck, PassivePolicy, TransportFailureRate};
-use model::retry::RetryRules;
 use model::time::Timestamp;
-use model::timeouts::Timeouts;
 use model::view::{ClusterHealth, DestinationHealth};
 
+use words::words;
+
 pub use Health::{Healthy, Unhealthy, Unknown};
+pub use clusters::*;
 pub use model::outcome::Try;
 
 /// Seconds and their fractions as a moment.
@@ -302,134 +299,4 @@ pub fn refused() -> Outcome {
 
 pub fn failed(class: OutcomeClass, failure: FailureKind) -> Outcome {
     Outcome { class, failure: Some(failure), status: None, retryable: true, client_gone: false }
-}
-
-/// A destination at an address of its own.
-pub fn destination(id: &str) -> Destination {
-    Destination {
-        id: id.into(),
-        address: Url::parse(&format!("http://{id}.test/")).unwrap(),
-        health: None,
-        host: None,
-        weight: 1,
-        max_fails: None,
-        tier: Tier::Primary,
-        max_connections: None,
-    }
-}
-
-/// A cluster without checks, whose policy never panics.
-pub fn cluster(id: &str, destinations: &[&str]) -> Cluster {
-    Cluster {
-        id: id.into(),
-        compat: Compat::None,
-        load_balancing: LoadBalancing::default(),
-        session_affinity: None,
-        health_check: HealthCheck {
-            available_destinations_policy: AvailablePolicy::HealthyAndUnknown,
-            active: None,
-            passive: None,
-            guards: Guards::default(),
-        },
-        retry: RetryRules::native(),
-        queue: Default::default(),
-        timeouts: Timeouts::NATIVE,
-        tls: UpstreamTls::default(),
-        host: UpstreamHost::default(),
-        http: Default::default(),
-        outbound: Default::default(),
-        family: Default::default(),
-        metadata: BTreeMap::new(),
-        destinations: destinations.iter().map(|id| destination(id)).collect(),
-    }
-}
-
-/// Changes a value and gives it back: `with(cluster, |c| ...)`.
-pub fn with<T>(mut value: T, change: impl FnOnce(&mut T)) -> T {
-    change(&mut value);
-    value
-}
-
-/// Every 5 s, 2 s timeout, two failures: the native defaults, taking traffic at once.
-pub fn probed() -> ActiveCheck {
-    ActiveCheck {
-        kind: ProbeKind::Http,
-        interval: secs(5.0),
-        unhealthy_interval: secs(5.0),
-        timeout: secs(2.0),
-        policy: ActivePolicy::ConsecutiveFailures { threshold: 2 },
-        confirm_interval: secs(1.0),
-        start: ProbeStart::Eligible,
-        round: ProbeRound::Destination,
-        request: ProbeRequest {
-            method: "GET".to_owned(),
-            path: None,
-            query: None,
-            host: None,
-            headers: Vec::new(),
-            expect_statuses: vec![StatusRange::SUCCESS],
-            expect_body: None,
-            http: None,
-            service: None,
-            healthy_threshold: 1,
-        },
-    }
-}
-
-/// A cluster with this active check.
-pub fn active(id: &str, destinations: &[&str], check: ActiveCheck) -> Cluster {
-    with(cluster(id, destinations), |cluster| cluster.health_check.active = Some(check))
-}
-
-/// A cluster with these passive policies.
-pub fn passive(id: &str, destinations: &[&str], policies: &[PassivePolicy]) -> Cluster {
-    let check = PassiveCheck::of(policies.to_vec());
-    with(cluster(id, destinations), |cluster| cluster.health_check.passive = Some(check))
-}
-
-pub fn failure_rate(rate_limit: f64, window: f64, minimum: u32) -> PassivePolicy {
-    PassivePolicy::TransportFailureRate(TransportFailureRate { rate_limit, window: secs(window), minimum })
-}
-
-pub fn max_fails(max_fails: u32, fail_timeout: f64) -> PassivePolicy {
-    PassivePolicy::MaxFails(MaxFails { max_fails, fail_timeout: secs(fail_timeout) })
-}
-
-/// An output in one line.
-fn words(output: &Output) -> String {
-    match output {
-        Output::Probe(order) => format!("probe {} at {}", order.destination, order.base),
-        Output::CancelProbe(_) => "cancel probe".to_owned(),
-        Output::FreeSlot(slot) => format!("free slot {}", slot.0),
-        Output::Publish => "publish".to_owned(),
-        Output::Event(Event { revision, kind, .. }) => match kind {
-            EventKind::Transition(one) => {
-                let evidence = serde_json::to_string(&one.evidence).unwrap();
-                let (destination, check) = (&one.destination, one.check.as_str());
-                let cause = match &one.cause {
-                    Cause::Probe { policy } | Cause::Traffic { policy } => format!("{} {policy}", one.cause.as_str()),
-                    other => other.as_str().to_owned(),
-                };
-                format!("#{revision} {destination} {check} {} -> {}: {cause} {evidence}", one.from, one.to)
-            }
-            EventKind::Availability { destination, available, because } => {
-                let word = if *available { "in" } else { "out" };
-                format!("#{revision} {destination} {word}: {}", because.as_str())
-            }
-            EventKind::Share { destination, share, because, .. } => {
-                let policy = match because {
-                    ShareCause::Suspect { policy } => format!(" {policy}"),
-                    ShareCause::Whole | ShareCause::Ramp => String::new(),
-                };
-                format!("#{revision} {destination} share {}: {}{policy}", share.get(), because.as_str())
-            }
-            EventKind::Shadow { destination, policy, would_eject, .. } => {
-                format!("#{revision} {destination} shadow {policy}: {would_eject}")
-            }
-            EventKind::Config { applied, summary } => {
-                format!("#{revision} configuration {}: {summary}", if *applied { "applied" } else { "refused" })
-            }
-            EventKind::Draining => format!("#{revision} draining"),
-        },
-    }
 }

@@ -6,6 +6,7 @@ pub mod origin;
 pub mod places;
 pub mod raw;
 pub mod tls;
+pub mod upgrades;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
