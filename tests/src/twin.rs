@@ -26,7 +26,7 @@ pub fn twins(text: &str, logs: &dyn Fn(&str) -> String, contestants: &[Contestan
     let pairs = contestants.iter().zip(all);
     pairs
         .map(|(contestant, seen)| {
-            let runs = runs_of(&scenario, &contestant.policy, 1, runs).expect("the lab knows the policy");
+            let runs = runs_of(&scenario, &contestant.policy, 1, runs, seen.sight()).expect("the lab knows the policy");
             Twin { predicted: middle(&runs), runs, measured: seen.figures(&scenario), seen }
         })
         .collect()
@@ -93,7 +93,7 @@ mod tests {
 
     fn twin(late: Duration) -> Twin {
         let asked = Asked { at: Timestamp::ZERO, took: Duration::ZERO, late, fate: Fate::Served, is_bad: false };
-        let seen = Seen { requests: vec![asked], arrivals: Vec::new() };
+        let seen = Seen { requests: vec![asked], ..Seen::default() };
         Twin { predicted: Figures::default(), runs: Vec::new(), measured: Figures::default(), seen }
     }
 

@@ -33,6 +33,35 @@ fn the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and
     });
 }
 
+#[test]
+fn the_lab_predicts_when_lazaret_gives_up_a_process_that_dies_and_uses_it_again() {
+    let name = "the_lab_predicts_when_lazaret_gives_up_a_process_that_dies_and_uses_it_again";
+    if twins::refusals::socket().is_err() {
+        testkit::skip(name, "CAP_NET_RAW");
+        return;
+    }
+    let text = "version: 1\ntitle: short\nduration: 16s\nwarm_up: 1s\nchecks: {interval: 1s, timeout: 1s}\n\
+                destinations: [{ids: [a, b, c], service: {p50: 40ms, p90: 100ms, p99: 300ms}, on_full: {status: 503}}]\n\
+                traffic: [{arrivals: poisson, rate: 80/s, methods: {GET: 0.9, POST: 0.1}}]\n\
+                faults: [{kind: crash, on: [b], at: 5s, lasts: 5s}]\n";
+    let contestants = Contestant::named(&["lazaret".to_owned()]).expect("it is there");
+    let run = || twins(text, &|name| panic!("there is no log {name}"), &contestants, 20);
+    hold(name, run, |both| {
+        let twin = both.first().context("one was twinned")?;
+        let broken: Vec<_> = promises(&twin.predicted, &twin.measured)
+            .into_iter()
+            .filter(|promise| !promise.is_kept() && !is_one_draw(promise, twin))
+            .map(|promise| format!("{promise:?}"))
+            .collect();
+        ensure!(broken.is_empty(), "{broken:?}");
+        let absence = twin.measured.absences.first().context("b has a fault")?;
+        ensure!(absence.out.is_some() && absence.back.is_some(), "{absence:?}");
+        // Nothing of this comes to anybody who listens.
+        ensure!(absence.met > 0.0, "{absence:?}");
+        Ok(())
+    });
+}
+
 /// A return is decided by draws (the jitter of an ejection, the phase of checks), and the real run is one draw: its time is as
 /// the lab says when one of the lab's runs comes so close.
 fn is_one_draw(promise: &Promise, twin: &Twin) -> bool {

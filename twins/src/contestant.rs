@@ -1,7 +1,10 @@
 //! Who is twinned: a policy of the lab and the program that has it for real.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use lab::policy::Policy;
+use lab::scenario::Scenario;
 
 /// A contestant in both worlds.
 #[derive(Clone, Debug)]
@@ -32,6 +35,36 @@ pub enum Program {
     Envoy,
 }
 
+impl Program {
+    /// What its configuration says of it for a scenario: to nginx of each server, to HAProxy of all, to Envoy of the cluster, a
+    /// line each. Lazaret's is the policy's.
+    pub fn rules(self, scenario: &Scenario) -> Vec<String> {
+        match (self, scenario.checks) {
+            (Self::Lazaret, _) => Vec::new(),
+            (Self::Nginx { max_fails, fail_timeout }, _) => {
+                vec![format!("max_fails={max_fails} fail_timeout={fail_timeout}s")]
+            }
+            // Without checks it has no `observe`.
+            (Self::Haproxy(_), None) => Vec::new(),
+            (Self::Haproxy(on_error), Some(checks)) => {
+                let inter = checks.interval.as_millis();
+                vec![format!("check inter {inter}ms fall 3 rise 2 observe layer7 error-limit 10 on-error {on_error}")]
+            }
+            (Self::Envoy, checks) => {
+                let seconds = |span: Duration| format!("{:.3}s", span.as_secs_f64());
+                let checks = checks.map(|checks| {
+                    let (interval, timeout) = (seconds(checks.interval), seconds(checks.timeout));
+                    format!(
+                        "health_checks: [{{timeout: {timeout}, interval: {interval}, no_traffic_interval: {interval}, \
+                         unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {{path: /health}}}}]"
+                    )
+                });
+                std::iter::once("outlier_detection: {max_ejection_percent: 100}".to_owned()).chain(checks).collect()
+            }
+        }
+    }
+}
+
 impl Contestant {
     /// All of them, ours first.
     pub fn all() -> Result<Vec<Self>> {
@@ -53,6 +86,23 @@ impl Contestant {
         .collect()
     }
 
+    /// What decides who is out in a scenario, in the words of the program's own configuration.
+    pub fn settings(&self, scenario: &Scenario) -> String {
+        match self.program {
+            Program::Lazaret => {
+                format!("compat: {}, health_check: {}", self.policy.compat(), self.policy.health_check(scenario))
+            }
+            Program::Nginx { .. } | Program::Haproxy(_) | Program::Envoy => self.program.rules(scenario).join(", "),
+        }
+    }
+
+    /// Who is twinned in a script: those of these names; for an empty list all whom one run of it can tell.
+    pub fn of(script: &str, names: &[String]) -> Result<Vec<Self>> {
+        let mut all = Self::named(names)?;
+        all.retain(|one| !names.is_empty() || !LEFT_TO_CHANCE.contains(&(script, one.name)));
+        Ok(all)
+    }
+
     /// Those of these names; all of them for an empty list.
     pub fn named(names: &[String]) -> Result<Vec<Self>> {
         let all = Self::all()?;
@@ -67,6 +117,10 @@ impl Contestant {
         Ok(all.into_iter().filter(|one| names.is_empty() || names.iter().any(|name| name == one.name)).collect())
     }
 }
+
+/// Script and contestant: whether a destination that breaks off a fifth of its bodies passes three trials in a row is a matter of
+/// chance.
+const LEFT_TO_CHANCE: [(&str, &str); 1] = [("cuts", "lazaret_own")];
 
 /// The policies that no other product has, together, with readmission by trial requests and a ramp. Next to no jitter, and with a
 /// short ramp: one run has to tell when it sends again.

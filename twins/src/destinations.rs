@@ -18,6 +18,15 @@ pub struct Destinations {
     ward: Arc<Ward>,
 }
 
+/// Where a destination is. Probes have a port of their own, for a connection that is refused tells nothing but its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doors {
+    /// For requests.
+    pub traffic: SocketAddr,
+    /// For probes.
+    pub probes: SocketAddr,
+}
+
 /// What all destinations of a contestant know together.
 struct Ward {
     scenario: Scenario,
@@ -99,8 +108,9 @@ impl Destinations {
     }
 
     /// Where they are.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.patients.iter().map(Patient::addr).collect()
+    pub fn doors(&self) -> Vec<Doors> {
+        let doors = |patient: &Patient| Doors { traffic: patient.addr(), probes: patient.probed_at() };
+        self.patients.iter().map(doors).collect()
     }
 
     /// Lets the faults of a script that begins at `began` come and go; ends with the script.

@@ -19,6 +19,12 @@ pub struct Chapter {
     pub title: String,
     /// One per contestant.
     pub rows: Vec<Row>,
+    /// Who was twinned with which settings.
+    #[serde(default)]
+    pub settings: String,
+    /// What nobody could see of it; empty: nothing.
+    #[serde(default)]
+    pub unseen: String,
 }
 
 /// Puts the figures between the page's marks, and the drawing into the file of the same name that ends in `.svg`.
@@ -58,6 +64,12 @@ fn figures(chapters: &[Chapter]) -> String {
     for chapter in chapters {
         // Writing into a String does not fail.
         let _ = write!(text, "\n### {}: {}\n\n{}", chapter.script, chapter.title, table(&chapter.rows));
+        if !chapter.unseen.is_empty() {
+            let _ = write!(text, "\n{}.\n", chapter.unseen);
+        }
+        if !chapter.settings.is_empty() {
+            let _ = write!(text, "\n<details><summary>Settings</summary>\n\n{}\n</details>\n", chapter.settings);
+        }
     }
     text
 }

@@ -61,7 +61,7 @@ mod tests {
             fate: Fate::Served,
             is_bad: false,
         };
-        Lateness::of(&Seen { requests: millis.into_iter().map(asked).collect(), arrivals: Vec::new() })
+        Lateness::of(&Seen { requests: millis.into_iter().map(asked).collect(), ..Seen::default() })
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! Requests, their methods, service times and the luck of faults are the lab's own in both; what the proxies make of
 //! them is what is compared. Read in this order: [`contestant`], [`seen`] (what is measured, of either), [`lateness`], [`predicted`],
-//! [`real`] with [`destinations`], [`clients`] and [`peer`], then [`promise`], [`report`], [`scatter`] and
+//! [`real`] with [`destinations`], [`refusals`], [`clients`] and [`peer`], then [`promise`], [`report`], [`scatter`] and
 //! [`document`].
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,8 @@ pub mod predicted;
 pub mod real;
 
 pub mod destinations;
+
+pub mod refusals;
 
 pub mod clients;
 

@@ -7,11 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use lab::policy::Addresses;
 use lab::scenario::Scenario;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::contestant::{Contestant, Program};
+use crate::destinations::Doors;
 
 /// A running proxy; ended when dropped.
 pub struct Peer {
@@ -22,14 +24,10 @@ pub struct Peer {
 
 impl Peer {
     /// Starts a contestant's program in front of these destinations; its files go into `folder`.
-    pub fn start(
-        contestant: &Contestant,
-        scenario: &Scenario,
-        destinations: &[SocketAddr],
-        folder: &Path,
-    ) -> Result<Self> {
+    pub fn start(contestant: &Contestant, scenario: &Scenario, destinations: &[Doors], folder: &Path) -> Result<Self> {
         let addr = free_address()?;
         let setting = Setting { scenario, destinations, addr };
+        let rules = contestant.program.rules(scenario);
         let file = |ending: &str, text: String| -> Result<String> {
             let path = folder.join(format!("{}.{ending}", contestant.name));
             std::fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -42,18 +40,18 @@ impl Peer {
                 let program = program("lazaret").display().to_string();
                 [program.as_str(), "run", "--log", "error", "-c", &path].map(str::to_owned).to_vec()
             }
-            Program::Nginx { max_fails, fail_timeout } => {
+            Program::Nginx { .. } => {
                 let home = folder.join(contestant.name);
                 std::fs::create_dir_all(&home)?;
-                let path = file("conf", setting.nginx(max_fails, fail_timeout))?;
+                let path = file("conf", setting.nginx(&rules))?;
                 ["nginx", "-p", &home.display().to_string(), "-c", &path].map(str::to_owned).to_vec()
             }
-            Program::Haproxy(on_error) => {
-                let path = file("cfg", setting.haproxy(on_error))?;
+            Program::Haproxy(_) => {
+                let path = file("cfg", setting.haproxy(&rules))?;
                 ["haproxy", "-db", "-q", "-f", &path].map(str::to_owned).to_vec()
             }
             Program::Envoy => {
-                let path = file("yaml", setting.envoy())?;
+                let path = file("yaml", setting.envoy(&rules))?;
                 let envoy = std::env::var("ENVOY").unwrap_or_else(|_| "envoy".to_owned());
                 [&envoy, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart", "-c", &path]
                     .map(str::to_owned)
@@ -102,13 +100,19 @@ impl Drop for Peer {
 /// What a configuration is written from.
 struct Setting<'a> {
     scenario: &'a Scenario,
-    destinations: &'a [SocketAddr],
+    destinations: &'a [Doors],
     addr: SocketAddr,
 }
 
 impl Setting<'_> {
     fn lazaret(&self, contestant: &Contestant, control: SocketAddr) -> String {
-        let address = |place: usize| self.destinations.get(place).map_or_else(String::new, SocketAddr::to_string);
+        let addresses = |place: usize| {
+            let doors = self.destinations.get(place);
+            Addresses {
+                traffic: doors.map_or_else(String::new, |doors| doors.traffic.to_string()),
+                probes: doors.map(|doors| doors.probes.to_string()),
+            }
+        };
         let workers = self.scenario.proxies.workers;
         format!(
             "version: 1\nworkers: {workers}\ncontrol: {{address: \"{control}\", socket: null}}\n\
@@ -116,58 +120,55 @@ impl Setting<'_> {
              routes: {{all: {{match: {{path: \"/{{**rest}}\"}}, cluster: {}}}}}\nclusters:\n{}",
             self.addr,
             lab::policy::CLUSTER,
-            contestant.policy.cluster(self.scenario, &address)
+            contestant.policy.cluster(self.scenario, &addresses)
         )
     }
 
-    fn nginx(&self, max_fails: u32, fail_timeout: u32) -> String {
-        let server = |to: &SocketAddr, weight: u32| {
-            format!("        server {to} weight={weight} max_fails={max_fails} fail_timeout={fail_timeout}s;")
+    fn nginx(&self, rules: &[String]) -> String {
+        let rules = rules.join(" ");
+        let server = |doors: &Doors, weight: u32| {
+            let to = doors.traffic;
+            format!("        server {to} weight={weight} {rules};")
         };
         self.fill(include_str!("../peers/nginx.conf"), server, |span| format!("{}ms", span.as_millis()), "")
     }
 
-    fn haproxy(&self, on_error: &str) -> String {
-        let checks = self.scenario.checks.map_or_else(String::new, |checks| {
-            let inter = checks.interval.as_millis();
-            format!("check inter {inter}ms fall 3 rise 2 observe layer7 error-limit 10 on-error {on_error}")
-        });
+    fn haproxy(&self, rules: &[String]) -> String {
         let mut place = 0;
-        let server = |to: &SocketAddr, _: u32| {
+        let server = |doors: &Doors, _: u32| {
             place += 1;
-            format!("    server s{place} {to}")
+            let port =
+                if self.scenario.checks.is_none() { String::new() } else { format!(" port {}", doors.probes.port()) };
+            format!("    server s{place} {}{port}", doors.traffic)
         };
         let template = include_str!("../peers/haproxy.cfg");
-        self.fill(template, server, |span| format!("{}ms", span.as_millis()), &checks)
+        self.fill(template, server, |span| format!("{}ms", span.as_millis()), &rules.join(" "))
     }
 
-    fn envoy(&self) -> String {
+    fn envoy(&self, rules: &[String]) -> String {
         let seconds = |span: Duration| format!("{:.3}s", span.as_secs_f64());
-        let checks = self.scenario.checks.map_or_else(String::new, |checks| {
-            let (interval, timeout) = (seconds(checks.interval), seconds(checks.timeout));
+        let rules: Vec<String> = rules.iter().map(|rule| format!("    {rule}")).collect();
+        let server = |doors: &Doors, _: u32| {
+            let (address, port, probes) = (doors.traffic.ip(), doors.traffic.port(), doors.probes.port());
             format!(
-                "    health_checks:\n    - {{timeout: {timeout}, interval: {interval}, no_traffic_interval: {interval}, \
-                 unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {{path: /health}}}}"
+                "        - endpoint: {{address: {{socket_address: {{address: {address}, port_value: {port}}}}}, \
+                 health_check_config: {{port_value: {probes}}}}}"
             )
-        });
-        let server = |to: &SocketAddr, _: u32| {
-            let (address, port) = (to.ip(), to.port());
-            format!("        - endpoint: {{address: {{socket_address: {{address: {address}, port_value: {port}}}}}}}")
         };
-        self.fill(include_str!("../peers/envoy.yaml"), server, seconds, &checks)
+        self.fill(include_str!("../peers/envoy.yaml"), server, seconds, &rules.join("\n"))
     }
 
     fn fill(
         &self,
         template: &str,
-        mut server: impl FnMut(&SocketAddr, u32) -> String,
+        mut server: impl FnMut(&Doors, u32) -> String,
         span: impl Fn(Duration) -> String,
-        checks: &str,
+        rules: &str,
     ) -> String {
         let mut servers = String::new();
-        for (to, config) in self.destinations.iter().zip(&self.scenario.destinations) {
+        for (doors, config) in self.destinations.iter().zip(&self.scenario.destinations) {
             // Writing into a String does not fail.
-            let _ = writeln!(servers, "{}", server(to, config.weight));
+            let _ = writeln!(servers, "{}", server(doors, config.weight));
         }
         let checked = self.scenario.checks.map_or(self.scenario.connect, |checks| checks.timeout);
         let (head, rest) = template.split_once("replaced.\n").unwrap_or(("", template));
@@ -178,7 +179,7 @@ impl Setting<'_> {
             .replace("CONNECT", &span(self.scenario.connect))
             .replace("RESPONSE", &span(self.scenario.response))
             .replace("CHECKED", &span(checked))
-            .replace("CHECKS", checks)
+            .replace("RULES", rules)
             .replace("RETRIES", &self.scenario.attempts.saturating_sub(1).to_string())
             .replace("ATTEMPTS", &self.scenario.attempts.to_string());
         format!("{head}replaced.\n{rest}")

@@ -5,18 +5,22 @@ use lab::chance::Chance;
 use lab::policy::Policy;
 use lab::scenario::Scenario;
 
-use crate::seen::{Absence, Figures, Seen};
+use crate::seen::{Absence, Figures, Seen, Sight};
 
 /// The middle of so many runs: failures and requests by their mean, times by their median.
-pub fn predicted(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64) -> Result<Figures> {
-    Ok(middle(&runs_of(scenario, policy, seed, runs)?))
+pub fn predicted(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64, sight: Sight) -> Result<Figures> {
+    Ok(middle(&runs_of(scenario, policy, seed, runs, sight)?))
 }
 
 /// Each of so many runs.
-pub fn runs_of(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64) -> Result<Vec<Figures>> {
+pub fn runs_of(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64, sight: Sight) -> Result<Vec<Figures>> {
     let run = |turns| {
-        let trace = lab::trace(scenario, policy, Chance::with_turns(seed, turns))?;
-        Ok(Seen::from(trace).figures(scenario))
+        let seen = Seen::from(lab::trace(scenario, policy, Chance::with_turns(seed, turns))?);
+        let seen = match sight {
+            Sight::Whole => seen,
+            Sight::NoRefusals => seen.without_refusals(),
+        };
+        Ok(seen.figures(scenario))
     };
     (1..=runs.max(1)).map(run).collect()
 }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use lab::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
+use crate::contestant::Contestant;
 use crate::promise::{Of, Promise, promises};
 use crate::seen::Figures;
 
@@ -52,7 +54,7 @@ pub fn table(rows: &[Row]) -> String {
         // Writing into a String does not fail.
         let _ = write!(text, " {} |", of.as_str());
     }
-    text.push_str(" met by the sick |\n|---|---|---|---|---|---|---|\n");
+    text.push_str(" attempts at the sick |\n|---|---|---|---|---|---|---|\n");
     for row in rows {
         let _ = write!(text, "| {} | {:.0} |", row.contestant, row.measured.requests);
         let promises = row.promises();
@@ -64,6 +66,18 @@ pub fn table(rows: &[Row]) -> String {
             .map(|(one, other)| format!("{:.0} / {:.0}", one.met, other.met))
             .collect();
         let _ = writeln!(text, " {} |", met.join(", "));
+    }
+    text
+}
+
+/// Who was twinned in a scenario, and with which settings: what all have, then each one's own.
+pub fn settings(scenario: &Scenario, contestants: &[Contestant]) -> String {
+    let all = [("to connect", scenario.connect), ("to the response's head", scenario.response)];
+    let all: Vec<String> = all.iter().map(|(what, span)| format!("{} ms {what}", span.as_millis())).collect();
+    let mut text = format!("{} tries, {}.\n\n| who | settings |\n|---|---|\n", scenario.attempts, all.join(", "));
+    for contestant in contestants {
+        // Writing into a String does not fail.
+        let _ = writeln!(text, "| {} | `{}` |", contestant.name, contestant.settings(scenario));
     }
     text
 }

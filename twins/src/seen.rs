@@ -2,7 +2,8 @@
 //!
 //! A destination's absence is seen at the destination: a proxy has stopped sending when what comes in the next second is
 //! less than a quarter of what came before the fault, and sends again when it is half of it. So a request that tries a
-//! destination now and then does not end an absence, and it does not matter what a proxy calls its reason.
+//! destination now and then does not end an absence, and it does not matter what a proxy calls its reason. What comes is
+//! attempts: requests, and connections for one that a dead process refuses.
 
 use std::time::Duration;
 
@@ -20,6 +21,18 @@ pub struct Seen {
     pub requests: Vec<Asked>,
     /// Per destination: when requests came to it, in order.
     pub arrivals: Vec<Vec<Timestamp>>,
+    /// Per destination: when it refused connections for requests, in order. `None`: nobody could see, and so nobody knows when a
+    /// dead process was given up.
+    pub refusals: Option<Vec<Vec<Timestamp>>>,
+}
+
+/// What could be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// All.
+    Whole,
+    /// All but the connections that were refused.
+    NoRefusals,
 }
 
 /// One request as its client saw it.
@@ -62,7 +75,7 @@ pub struct Absence {
     /// Seconds from the fault's (last) end until it was sent its requests again; `None` also for who was in and out by turns
     /// when the fault ended.
     pub back: Option<f64>,
-    /// Requests that came to it from the beginning to the end.
+    /// Attempts at it from the beginning to the end.
     pub met: f64,
 }
 
@@ -75,7 +88,7 @@ impl From<Trace> for Seen {
             fate: one.fate,
             is_bad: one.is_bad,
         });
-        Self { requests: requests.collect(), arrivals: trace.arrivals }
+        Self { requests: requests.collect(), arrivals: trace.arrivals, refusals: Some(trace.refusals) }
     }
 }
 
@@ -109,10 +122,32 @@ impl Seen {
         Lateness::of(self)
     }
 
-    /// How many requests came to a destination in each second.
+    /// What could be seen.
+    pub fn sight(&self) -> Sight {
+        match self.refusals {
+            Some(_) => Sight::Whole,
+            None => Sight::NoRefusals,
+        }
+    }
+
+    /// The same without what only some can see, for a comparison with who could not.
+    pub fn without_refusals(self) -> Self {
+        Self { refusals: None, ..self }
+    }
+
+    /// All attempts at a destination, in order.
+    fn attempts(&self, destination: usize) -> Vec<Timestamp> {
+        let refusals = self.refusals.as_ref().and_then(|refusals| refusals.get(destination));
+        let arrivals = self.arrivals.get(destination);
+        let mut attempts: Vec<Timestamp> = arrivals.into_iter().chain(refusals).flatten().copied().collect();
+        attempts.sort_unstable();
+        attempts
+    }
+
+    /// How many attempts were made at a destination in each second.
     pub fn lane(&self, destination: usize, scenario: &Scenario) -> Vec<u32> {
         let mut lane = vec![0; scenario.duration.as_secs() as usize + 1];
-        for at in self.arrivals.get(destination).into_iter().flatten() {
+        for at in self.attempts(destination) {
             if let Some(sum) = lane.get_mut(at.as_secs_f64() as usize) {
                 *sum += 1;
             }
@@ -132,20 +167,19 @@ impl Seen {
             }
             let end = (*end).min(Timestamp::ZERO + scenario.duration);
             for place in fault.on.iter().copied() {
-                let (Some(arrivals), Some(server)) = (self.arrivals.get(place), scenario.destinations.get(place))
-                else {
-                    continue;
-                };
-                let usual = Usual::of(arrivals, Timestamp::ZERO + scenario.warm_up, first);
-                let is_seen = !matches!(fault.kind, FaultKind::Crash | FaultKind::Refuse);
-                let out = usual.stops(arrivals, *begin, end.max(*begin + WINDOW * 2));
+                let Some(server) = scenario.destinations.get(place) else { continue };
+                let attempts = &self.attempts(place);
+                let usual = Usual::of(attempts, Timestamp::ZERO + scenario.warm_up, first);
+                let is_dead = matches!(fault.kind, FaultKind::Crash | FaultKind::Refuse);
+                let is_seen = !is_dead || self.refusals.is_some();
+                let out = usual.stops(attempts, *begin, end.max(*begin + WINDOW * 2));
                 let back =
-                    out.filter(|out| usual.stays(arrivals, *out, end)).and_then(|_| usual.returns(arrivals, end));
+                    out.filter(|out| usual.stays(attempts, *out, end)).and_then(|_| usual.returns(attempts, end));
                 absences.push(Absence {
                     destination: server.id.clone(),
                     out: out.filter(|_| is_seen).map(|at| at.since(*begin).as_secs_f64()),
                     back: back.map(|at| at.since(end).as_secs_f64()),
-                    met: arrivals.iter().filter(|at| **at >= *begin && **at < end).count() as f64,
+                    met: attempts.iter().filter(|at| **at >= *begin && **at < end).count() as f64,
                 });
             }
         }
@@ -218,13 +252,31 @@ mod tests {
         let scenario = lab::scenario::read(text, &|_| Err(String::new())).unwrap();
         let tries = every(1000, 13_000, 24_000);
         let b: Vec<Timestamp> = every(20, 0, 12_500).chain(tries).chain(every(20, 24_000, 40_000)).collect();
-        let seen = Seen { requests: Vec::new(), arrivals: vec![Vec::new(), b] };
+        let seen = Seen { arrivals: vec![Vec::new(), b], ..Seen::default() };
         let figures = seen.figures(&scenario);
         let [absence] = &figures.absences[..] else { panic!("{figures:?}") };
         assert!((absence.out.unwrap() - 2.25).abs() < 0.3, "{absence:?}");
         assert!((absence.back.unwrap() - 4.0).abs() < 1e-6, "{absence:?}");
-        let stays = Seen { requests: Vec::new(), arrivals: vec![Vec::new(), every(20, 0, 40_000).collect()] };
+        let stays = Seen { arrivals: vec![Vec::new(), every(20, 0, 40_000).collect()], ..Seen::default() };
         let absence = stays.figures(&scenario).absences.remove(0);
         assert_eq!((absence.out, absence.back), (None, None));
+    }
+
+    #[test]
+    fn a_dead_process_is_given_up_with_the_last_attempt_and_nobody_knows_when_who_saw_none() {
+        let text = "version: 1\ntitle: t\nduration: 40s\nwarm_up: 2s\ntraffic: [{arrivals: poisson, rate: 50/s}]\n\
+                    destinations: [{ids: [a, b], service: {constant: 1ms}}]\n\
+                    faults: [{kind: crash, on: [b], at: 10s, lasts: 10s}]\n";
+        let scenario = lab::scenario::read(text, &|_| Err(String::new())).unwrap();
+        let arrivals = vec![Vec::new(), every(20, 0, 10_000).chain(every(20, 21_000, 40_000)).collect()];
+        let refusals = Some(vec![Vec::new(), every(20, 10_000, 13_000).collect()]);
+        let seen = Seen { requests: Vec::new(), arrivals, refusals };
+        let absence = seen.figures(&scenario).absences.remove(0);
+        // Less than a quarter of what is usual is left in the window after 2.74 s.
+        assert!((absence.out.unwrap() - 2.74).abs() < 0.03, "{absence:?}");
+        assert!((absence.back.unwrap() - 1.0).abs() < 1e-6 && absence.met == 150.0, "{absence:?}");
+        let absence = seen.without_refusals().figures(&scenario).absences.remove(0);
+        assert_eq!((absence.out, absence.met), (None, 0.0));
+        assert!((absence.back.unwrap() - 1.0).abs() < 1e-6, "{absence:?}");
     }
 }

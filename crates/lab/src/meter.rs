@@ -77,6 +77,8 @@ pub struct Trace {
     pub requests: Vec<Traced>,
     /// Per destination: when a request came to it. An attempt whose connection was refused came to nobody.
     pub arrivals: Vec<Vec<Timestamp>>,
+    /// Per destination: when a connection for a request was refused; those of probes are not among them.
+    pub refusals: Vec<Vec<Timestamp>>,
 }
 
 /// One request of a trace.
@@ -175,7 +177,11 @@ impl Meter {
 
     /// Keeps everything one by one, too.
     pub fn keep_trace(&mut self) {
-        self.trace = Some(Trace { requests: Vec::new(), arrivals: vec![Vec::new(); self.n] });
+        self.trace = Some(Trace {
+            requests: Vec::new(),
+            arrivals: vec![Vec::new(); self.n],
+            refusals: vec![Vec::new(); self.n],
+        });
     }
 
     /// What was kept.
@@ -189,6 +195,15 @@ impl Meter {
             && let Some(arrivals) = trace.arrivals.get_mut(destination)
         {
             arrivals.push(now);
+        }
+    }
+
+    /// A destination has refused the connection for a request.
+    pub fn refused(&mut self, now: Timestamp, destination: usize) {
+        if let Some(trace) = &mut self.trace
+            && let Some(refusals) = trace.refusals.get_mut(destination)
+        {
+            refusals.push(now);
         }
     }
 

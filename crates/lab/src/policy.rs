@@ -67,6 +67,15 @@ enum Passive {
     Outside,
 }
 
+/// Where a destination is, each as `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// For requests.
+    pub traffic: String,
+    /// For probes; `None`: the same.
+    pub probes: Option<String>,
+}
+
 /// Why there is no such contestant, or no configuration for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError(pub String);
@@ -160,18 +169,50 @@ impl Policy {
     fn text(&self, scenario: &Scenario) -> String {
         let total = scenario.total.map_or_else(String::new, |total| format!(", timeout: {}", span(total)));
         // There are at most a thousand.
-        let address = |place: usize| format!("10.0.{}.{}:80", place / 250, place % 250 + 1);
+        let addresses =
+            |place: usize| Addresses { traffic: format!("10.0.{}.{}:80", place / 250, place % 250 + 1), probes: None };
         format!(
             "version: 1\n\
              listeners: {{lab: {{address: \"127.0.0.1:1\"}}}}\n\
              routes: {{lab: {{match: {{path: \"/{{**rest}}\"}}, cluster: {CLUSTER}{total}}}}}\n\
              clusters:\n{}",
-            self.cluster(scenario, &address)
+            self.cluster(scenario, &addresses)
         )
     }
 
-    /// Its cluster in the native format, with the destinations of a scenario at these addresses (`host:port`, by place).
-    pub fn cluster(&self, scenario: &Scenario, address: &dyn Fn(usize) -> String) -> String {
+    /// Its cluster in the native format, with the destinations of a scenario at these addresses (by place).
+    pub fn cluster(&self, scenario: &Scenario, addresses: &dyn Fn(usize) -> Addresses) -> String {
+        let mut text = format!(
+            "  {CLUSTER}:\n    compat: {}\n    load_balancing: {}\n    health_check: {}\n    \
+             retry: {{attempts: {}}}\n    timeouts: {{connect: {}, idle: {}}}\n    destinations:\n",
+            self.compat,
+            match self.mind {
+                Mind::Core | Mind::Keep | Mind::Eject => "PowerOfTwoChoices",
+                Mind::Envoy(_) | Mind::Haproxy(_) => TWO_DRAWS,
+            },
+            self.health_check(scenario),
+            scenario.attempts,
+            span(scenario.connect),
+            span(scenario.response),
+        );
+        for (place, server) in scenario.destinations.iter().enumerate() {
+            let Addresses { traffic, probes } = addresses(place);
+            let health = probes.map_or_else(String::new, |probes| format!("health: \"http://{probes}/\", "));
+            text += &format!(
+                "      {}: {{address: \"http://{traffic}/\", {health}weight: {}}}\n",
+                server.id, server.weight
+            );
+        }
+        text
+    }
+
+    /// The compatibility that its cluster stands under, by the configuration's word.
+    pub fn compat(&self) -> &'static str {
+        self.compat
+    }
+
+    /// Its `health_check` block in the native format.
+    pub fn health_check(&self, scenario: &Scenario) -> String {
         let active = match scenario.checks {
             Some(checks) if self.has_checks => {
                 format!(
@@ -188,29 +229,7 @@ impl Policy {
             Passive::Block(block) => format!("{block}, "),
             Passive::Outside => format!("passive: {{policies: [{{name: {OUTSIDE}}}]}}, "),
         };
-        let mut text = format!(
-            "  {CLUSTER}:\n    compat: {}\n    load_balancing: {}\n    \
-             health_check: {{{active}{passive}available_destinations_policy: {}}}\n    \
-             retry: {{attempts: {}}}\n    timeouts: {{connect: {}, idle: {}}}\n    destinations:\n",
-            self.compat,
-            match self.mind {
-                Mind::Core | Mind::Keep | Mind::Eject => "PowerOfTwoChoices",
-                Mind::Envoy(_) | Mind::Haproxy(_) => TWO_DRAWS,
-            },
-            self.available,
-            scenario.attempts,
-            span(scenario.connect),
-            span(scenario.response),
-        );
-        for (place, server) in scenario.destinations.iter().enumerate() {
-            text += &format!(
-                "      {}: {{address: \"http://{}/\", weight: {}}}\n",
-                server.id,
-                address(place),
-                server.weight
-            );
-        }
-        text
+        format!("{{{active}{passive}available_destinations_policy: {}}}", self.available)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use lab::chance::Chance;
 use lab::policy::Policy;
+use model::time::Timestamp;
 
 use crate::support::{log, read, run};
 
@@ -126,6 +127,28 @@ fn the_two_choices_of_haproxy_may_be_the_same_so_a_busy_server_gets_a_ninth() {
     let (haproxy, distinct) = (met(text, "haproxy"), met(text, "keep"));
     assert!((340..=460).contains(&haproxy), "{haproxy} of 3600");
     assert!(distinct < 10, "{distinct}");
+}
+
+#[test]
+fn a_trace_tells_attempts_at_a_dead_process_from_requests_that_came_and_no_probes() {
+    let trace = |rate: &str, policy: &str| {
+        let text = format!(
+            "version: 1\ntitle: dead\nduration: 20s\nchecks: {{interval: 100ms, timeout: 1s}}\n\
+             destinations: [{{ids: [a, b], service: {{constant: 1ms}}}}]\n\
+             traffic: [{{arrivals: poisson, rate: {rate}}}]\n\
+             faults: [{{kind: crash, on: [b], at: 5s, lasts: 10s}}]\n"
+        );
+        lab::trace(&read(&text), &Policy::find(policy).unwrap(), Chance::new(1)).unwrap()
+    };
+    let is_dead = |at: &&Timestamp| (5.0..15.0).contains(&at.as_secs_f64());
+    // Nobody takes it out: half of 600 requests are tried there first.
+    let kept = trace("60/s", "keep");
+    assert!((250..=420).contains(&kept.refusals[1].len()), "{}", kept.refusals[1].len());
+    assert!(kept.refusals[1].iter().all(|at| is_dead(&at)) && kept.refusals[0].is_empty());
+    assert_eq!(kept.arrivals[1].iter().filter(is_dead).count(), 0);
+    // A hundred probes are refused, and next to no request.
+    let probed = trace("1/s", "active");
+    assert!(probed.refusals[1].len() <= 2, "{}", probed.refusals[1].len());
 }
 
 #[test]

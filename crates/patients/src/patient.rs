@@ -30,7 +30,8 @@ pub struct Patient {
     addr: SocketAddr,
     switch: Arc<watch::Sender<Switches>>,
     counters: Arc<Counters>,
-    running: JoinHandle<()>,
+    running: Vec<JoinHandle<()>>,
+    probed_at: SocketAddr,
     playing: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -53,22 +54,32 @@ impl Patient {
 
     /// One at a given address.
     pub async fn start_at(name: &str, addr: SocketAddr) -> io::Result<Self> {
-        Self::open(name, addr, None).await
-    }
-
-    /// One on a free port that works.
-    pub async fn work(name: &str, work: Work) -> io::Result<Self> {
-        Self::open(name, SocketAddr::from(([127, 0, 0, 1], 0)), Some(Arc::new(Places::new(work)))).await
-    }
-
-    async fn open(name: &str, addr: SocketAddr, places: Option<Arc<Places>>) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
-        let addr = listener.local_addr()?;
+        Self::open(name, vec![listener], None)
+    }
+
+    /// One on a free port that works. It listens on a second one, too ([`Self::probed_at`]).
+    pub async fn work(name: &str, work: Work) -> io::Result<Self> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listeners = vec![TcpListener::bind(any).await?, TcpListener::bind(any).await?];
+        Self::open(name, listeners, Some(Arc::new(Places::new(work))))
+    }
+
+    fn open(name: &str, listeners: Vec<TcpListener>, places: Option<Arc<Places>>) -> io::Result<Self> {
         let (switch, switches) = watch::channel(Switches::default());
         let (name, counters): (Arc<str>, _) = (Arc::from(name), Arc::new(Counters::default()));
         let inside = Inside { name: Arc::clone(&name), switches, counters: Arc::clone(&counters), places };
-        let running = tokio::spawn(run(listener, addr, inside));
-        Ok(Self { name, addr, switch: Arc::new(switch), counters, running, playing: std::sync::Mutex::default() })
+        let (mut addresses, mut running) = (Vec::new(), Vec::new());
+        for listener in listeners {
+            let addr = listener.local_addr()?;
+            addresses.push(addr);
+            running.push(tokio::spawn(run(listener, addr, inside.clone())));
+        }
+        let (Some(addr), Some(probed_at)) = (addresses.first().copied(), addresses.last().copied()) else {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        };
+        let playing = std::sync::Mutex::default();
+        Ok(Self { name, addr, switch: Arc::new(switch), counters, running, probed_at, playing })
     }
 
     /// Its name, which its answers carry in `X-Patient` and in their body.
@@ -79,6 +90,12 @@ impl Patient {
     /// Where it listens (or would, were it not dead).
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Where probes may be sent instead, so that their connections can be told from those of traffic even while nobody listens:
+    /// a second port that lives and dies with the first. The same as [`Self::addr`] for one that does not work.
+    pub fn probed_at(&self) -> SocketAddr {
+        self.probed_at
     }
 
     /// `http://address/`.
@@ -136,7 +153,7 @@ impl Patient {
 impl Drop for Patient {
     fn drop(&mut self) {
         self.stop_playing();
-        self.running.abort();
+        self.running.iter().for_each(JoinHandle::abort);
         // Connections end with the behaviour of a killed process.
         self.switch.send_modify(|switches| switches.traffic = Behaviour::Die);
     }

@@ -224,3 +224,22 @@ async fn a_pause_shifts_what_is_being_served_by_its_length() {
     patient.set(Behaviour::default());
     assert_eq!(blocking(move || client.within(BOUND).response().status()).await, 200);
 }
+
+#[tokio::test]
+async fn one_that_works_can_be_probed_at_a_second_port_that_lives_and_dies_with_the_first() {
+    let task = Task { takes: Duration::ZERO, end: Finish::Answer(200) };
+    let work = Work { concurrency: 4, backlog: 0, on_full: 503, task: Arc::new(move |_| task) };
+    let patient = Patient::work("red", work).await.unwrap();
+    let (addr, probed_at) = (patient.addr(), patient.probed_at());
+    assert_ne!(addr, probed_at);
+    assert_eq!(blocking(move || Client::connect(probed_at).get("/health").status()).await, 200);
+    assert_eq!((patient.counts().requests, patient.counts().probes), (0, 1));
+    let are = move |what: &'static str, is_open: bool| {
+        let is_so = move |addr| std::net::TcpStream::connect(addr).is_ok() == is_open;
+        blocking(move || eventually(what, BOUND, || (is_so(addr) && is_so(probed_at)).then_some(())))
+    };
+    patient.set(Behaviour::Die);
+    are("both refuse", false).await;
+    patient.set(Behaviour::default());
+    are("both listen", true).await;
+}

@@ -270,8 +270,12 @@ impl World<'_> {
         let job = Job::new(Who::Attempt { flight: place, serial }, service, luck.unit(), flight.bad);
         let way = if is_reused { Way::Kept } else { Way::New };
         let arrival = destination.arrive(self.scenario, now, proxy, way, job);
-        if !matches!(arrival, Arrival::Refused | Arrival::NoWay | Arrival::Full(OnFull::Refuse)) {
-            self.meter.came(now, index);
+        match arrival {
+            Arrival::Refused | Arrival::Full(OnFull::Refuse) => self.meter.refused(now, index),
+            Arrival::NoWay => {}
+            Arrival::Swallowed | Arrival::Full(OnFull::Status { .. }) | Arrival::Waits | Arrival::Served(_) => {
+                self.meter.came(now, index);
+            }
         }
         match arrival {
             Arrival::Refused => return Met::Failed(Progress::NotSent, FailureKind::Refused),
