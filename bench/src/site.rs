@@ -86,7 +86,7 @@ impl Site {
         let taken = feed::take(&mut self.reader, |slot| owners.contains_key(&slot), Reach::All, self.drained_at, now);
         self.drained_at = now;
         self.pulses.stir(&taken.stirred);
-        self.budgets.earn(&taken.sums, owners, now);
+        self.budgets.earn(taken.successes(), owners, now);
         taken.count(&mut self.trends, now);
         taken.into_inputs().for_each(|input| self.core.handle(now, input));
         if let Some(pulses) = self.pulses.take(&self.board, &self.core, now) {

@@ -5,7 +5,7 @@
 //!            | slot    | status |  -  | repeat | failure | has failure | has status | client gone, retryable |
 //!   word 1   class in the upper byte, when the destination was picked (56 bits of nanoseconds: two years)
 //!   word 2   when the attempt ended
-//!   word 3   successes of this worker at this destination up to here
+//!   word 3   successes of this worker at this destination up to here that no event tells
 //! ```
 
 use model::id::Slot;
@@ -30,7 +30,7 @@ pub struct Ended {
 pub(crate) struct Entry {
     pub(crate) slot: Slot,
     pub(crate) ended: Ended,
-    /// The worker's successes there since the start.
+    /// The worker's successes there since the start that no event tells.
     pub(crate) ok: u64,
 }
 

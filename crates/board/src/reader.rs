@@ -19,7 +19,7 @@ pub enum Drained {
         slot: Slot,
         /// Who saw it.
         worker: WorkerId,
-        /// Successes of this worker at this destination before it, as far as none was told yet.
+        /// Successes of this worker at this destination before it that no event tells, as far as none was told yet.
         ok_before: u64,
         /// How and when.
         ended: Ended,
@@ -37,7 +37,7 @@ pub enum Drained {
     },
 }
 
-/// Attempts at one destination that ended well.
+/// Attempts at one destination that ended well, and that no event tells of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Successes {
     /// All of them.
@@ -66,7 +66,7 @@ struct Account {
 
 #[derive(Clone, Copy, Default)]
 struct SlotAccount {
-    /// Successes.
+    /// Silent successes.
     ok: u64,
     /// The same at the last [`Reader::ok_since`].
     summed: u64,
@@ -106,8 +106,8 @@ impl Reader {
         self.drain_merged(&mut each);
     }
 
-    /// Successes at a destination that no call and no event has told yet, all workers together. For the core's tick. Events
-    /// do not tell repeats apart: those among the successes that they told since the last call are told here.
+    /// Successes at a destination that no call has told and no event tells, all workers together. For the core's tick. The
+    /// counts that come with events do not tell repeats apart: the repeats among those since the last call are told here.
     pub fn ok_since(&mut self, slot: Slot) -> Successes {
         let shared = Arc::clone(&self.shared);
         let mut sum = Successes::default();
@@ -115,7 +115,7 @@ impl Reader {
             let Some(record) = state.records.get(slot.0) else { continue };
             // First the whole, then the part, and written the other way round: of each success that is seen it is known whether
             // it was a repeat. One that ends between the two may be told with an earlier success, and none is left over.
-            let ok = record.count(OutcomeClass::Ok);
+            let ok = record.silent_ok();
             let repeats = record.ok_repeats();
             let told = self.account(id, slot);
             sum.ok += ok.saturating_sub(told.ok);

@@ -16,11 +16,13 @@ struct Fields {
     /// Those of them that have no response head yet.
     waiting: AtomicU32,
     last_progress: AtomicU64,
-    /// Ended attempts by class.
+    /// Ended attempts by class. Of those that ended well only the silent ones: no event tells of them.
     counts: [AtomicU64; CLASSES],
-    /// Those that ended well and were not the first try of their request. A part of `counts`.
+    /// Silent ones that ended well and were not the first try of their request. A part of `counts`.
     ok_repeats: AtomicU64,
-    /// Events that found the ring full, by [`kind`]. A part of `counts`.
+    /// Ended well, and an event tells of each. No part of `counts`: what is told must not be summed.
+    ok_told: AtomicU64,
+    /// Events that found the ring full, by [`kind`]. A part of `counts` and `ok_told`.
     merged: [AtomicU32; KINDS],
     /// Response heads by their time to first byte.
     first_bytes: [AtomicU32; BUCKETS],
@@ -34,6 +36,7 @@ impl Default for Fields {
             last_progress: AtomicU64::default(),
             counts: Default::default(),
             ok_repeats: AtomicU64::default(),
+            ok_told: AtomicU64::default(),
             merged: Default::default(),
             first_bytes: std::array::from_fn(|_| AtomicU32::default()),
         }
@@ -59,8 +62,18 @@ impl Record {
         Timestamp::from_nanos(self.0.last_progress.load(Ordering::Relaxed))
     }
 
-    /// Acquire: of each success that is seen, it is seen whether it was a repeat.
+    /// All that ended with this class.
     pub(crate) fn count(&self, class: OutcomeClass) -> u64 {
+        let told = if class == OutcomeClass::Ok { self.0.ok_told.load(Ordering::Relaxed) } else { 0 };
+        self.silent(class).wrapping_add(told)
+    }
+
+    /// Those that ended well without an event. Acquire: of each that is seen, it is seen whether it was a repeat.
+    pub(crate) fn silent_ok(&self) -> u64 {
+        self.silent(OutcomeClass::Ok)
+    }
+
+    fn silent(&self, class: OutcomeClass) -> u64 {
         self.0.counts.get(usize::from(class.code())).map_or(0, |count| count.load(Ordering::Acquire))
     }
 
@@ -96,6 +109,15 @@ impl Record {
 
     pub(crate) fn progress(&self, now: Timestamp) {
         self.0.last_progress.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// One of which an event will tell.
+    pub(crate) fn add_told(&self, class: OutcomeClass, which: Try) {
+        if class == OutcomeClass::Ok {
+            self.0.ok_told.store(self.0.ok_told.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        } else {
+            self.add(class, which);
+        }
     }
 
     pub(crate) fn add(&self, class: OutcomeClass, which: Try) {

@@ -139,6 +139,26 @@ fn a_tick_between_a_failure_and_its_drain_tells_no_success_twice() {
 }
 
 #[test]
+fn a_success_that_an_event_tells_stands_in_no_sum() {
+    let board = Board::with_ring(1, Arc::new(()), 2);
+    let worker = board.worker(WorkerId(0)).unwrap();
+    let mut reader = board.reader().unwrap();
+    let slot = Slot(4);
+    worker.succeeded(slot);
+    worker.report(slot, ended(1, OutcomeClass::Ok));
+    // A tick between the count and the drain.
+    assert_eq!(reader.ok_since(slot), successes(1, 0));
+    worker.report(slot, repeat(2, OutcomeClass::Ok));
+    worker.report(slot, repeat(3, OutcomeClass::Ok));
+    let event = |ended| Drained::Event { slot, worker: WorkerId(0), ok_before: 0, ended };
+    let merged = Drained::Merged { slot, class: OutcomeClass::Ok, which: Try::Repeat, count: 1 };
+    let told = [event(ended(1, OutcomeClass::Ok)), event(repeat(2, OutcomeClass::Ok)), merged];
+    assert_eq!(drain(&mut reader), told);
+    assert_eq!(reader.ok_since(slot), successes(0, 0));
+    assert_eq!(board.count(slot, OutcomeClass::Ok), 4);
+}
+
+#[test]
 fn repeats_are_told_apart_among_successes_failures_and_what_was_merged() {
     let board = Board::with_ring(1, Arc::new(()), 2);
     let worker = board.worker(WorkerId(0)).unwrap();
@@ -284,10 +304,11 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
                     for round in 0..ROUNDS {
                         let slot = Slot((round % SLOTS) as u32);
                         let flight = worker.start(slot);
-                        if round % 4 == 0 {
-                            worker.report(slot, ended(round, OutcomeClass::AppFail));
-                        } else {
-                            worker.count(slot, OutcomeClass::Ok, Try::of_number(1 + (round % 4 == 1) as u8));
+                        match round % 4 {
+                            0 => worker.report(slot, ended(round, OutcomeClass::AppFail)),
+                            1 => worker.count(slot, OutcomeClass::Ok, Try::Repeat),
+                            2 => worker.succeeded(slot),
+                            _ => worker.report(slot, ended(round, OutcomeClass::Ok)),
                         }
                         drop(flight);
                         let snapshot = *worker.snapshot();
@@ -301,13 +322,14 @@ fn nothing_is_lost_between_four_workers_and_the_reader() {
         let mut take = |reader: &mut Reader| {
             let told = ok;
             reader.drain(|drained| match drained {
-                Drained::Event { slot, ok_before, .. } => {
-                    failed[slot.index()] += 1;
+                Drained::Event { slot, ok_before, ended, .. } => {
+                    let of = if ended.outcome.class == OutcomeClass::Ok { &mut ok } else { &mut failed };
+                    of[slot.index()] += 1;
                     ok[slot.index()] += ok_before;
                 }
                 Drained::Merged { slot, class, which: _, count } => {
-                    assert_eq!(class, OutcomeClass::AppFail);
-                    failed[slot.index()] += u64::from(count);
+                    let of = if class == OutcomeClass::Ok { &mut ok } else { &mut failed };
+                    of[slot.index()] += u64::from(count);
                 }
             });
             for (slot, ok) in (0..).zip(&mut ok) {

@@ -68,8 +68,8 @@ impl<S> Worker<S> {
         }
     }
 
-    /// An attempt ended: a count, and an event for the core. For failures, and for every outcome where a policy of the
-    /// cluster wants each of them.
+    /// An attempt ended: a count, and an event for the core. For failures, for trials that passed, and for every outcome
+    /// where a policy of the cluster wants each of them. A success that is told so stands in no sum.
     pub fn report(&self, slot: Slot, ended: Ended) {
         self.owner.report(slot, ended);
     }
@@ -169,9 +169,9 @@ impl Owner {
         let Some(state) = self.state() else { return };
         let Some(record) = state.record(slot) else { return };
         let (class, which) = (ended.outcome.class, ended.which);
-        record.add(class, which);
+        record.add_told(class, which);
         state.stir(slot);
-        if state.ring.push(Entry { slot, ended, ok: record.count(OutcomeClass::Ok) }).is_err() {
+        if state.ring.push(Entry { slot, ended, ok: record.silent_ok() }).is_err() {
             record.merge(class, which);
             state.overflow();
         }

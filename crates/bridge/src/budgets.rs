@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use board::{Board, Successes};
+use board::Board;
 use model::id::{ClusterId, Slot};
 use model::retry::RetryBudget;
 use model::time::Timestamp;
@@ -46,11 +46,16 @@ impl Budgets {
     }
 
     /// Counts successes: what they bring is there from the next [`Budgets::advance`] on.
-    pub fn earn(&mut self, sums: &BTreeMap<Slot, Successes>, owners: &BTreeMap<Slot, ClusterId>, now: Timestamp) {
-        for (slot, sum) in sums {
-            let Some(account) = owners.get(slot).and_then(|cluster| self.places.get_mut(cluster)) else { continue };
+    pub fn earn(
+        &mut self,
+        successes: impl Iterator<Item = (Slot, u64)>,
+        owners: &BTreeMap<Slot, ClusterId>,
+        now: Timestamp,
+    ) {
+        for (slot, count) in successes {
+            let Some(account) = owners.get(&slot).and_then(|cluster| self.places.get_mut(cluster)) else { continue };
             if let Some(open) = &mut account.open {
-                open.ledger.earn(now, account.rules, sum.ok);
+                open.ledger.earn(now, account.rules, count);
             }
         }
     }
@@ -116,7 +121,7 @@ mod tests {
 
     impl World {
         fn earn(&mut self, ok: u64) {
-            self.budgets.earn(&BTreeMap::from([(Slot(0), Successes { ok, repeats: 0 })]), &self.owners, self.now);
+            self.budgets.earn([(Slot(0), ok)].into_iter(), &self.owners, self.now);
         }
 
         fn tick(&mut self) {

@@ -1,4 +1,5 @@
-//! From the board to the core: successes as sums, failures one by one.
+//! From the board to the core: successes as sums, failures one by one. Trials that passed are told one by one as well, and
+//! so is every success where a policy wants each: then no sum holds it.
 //!
 //! The core judges a failure with the successes around it, so the sums of a drain go before its events. A drain right
 //! after the first failure looks at the destinations that failed; the tick looks at all where something happened.
@@ -24,8 +25,8 @@ pub enum Reach {
 /// What a drain brought.
 #[derive(Default)]
 pub struct Taken {
-    /// Successes by slot, above zero.
-    pub sums: BTreeMap<Slot, Successes>,
+    /// Successes that no event tells, by slot, above zero.
+    sums: BTreeMap<Slot, Successes>,
     /// With [`Reach::All`]: where something may have happened since the last one, in order.
     pub stirred: Vec<Slot>,
     events: Vec<OutcomeEvent>,
@@ -69,12 +70,13 @@ impl Taken {
     /// Counts all of it for the trends.
     pub fn count(&self, trends: &mut Trends, now: Timestamp) {
         self.sums.iter().for_each(|(&slot, sum)| trends.succeeded(slot, sum.ok, now));
-        self.events.iter().for_each(|event| {
-            // An event of a success (where every outcome is one) stands in the sums as well.
-            if event.outcome.class != OutcomeClass::Ok {
-                trends.ended(event.slot, event.outcome.class, now);
-            }
-        });
+        self.events.iter().for_each(|event| trends.ended(event.slot, event.outcome.class, now));
+    }
+
+    /// How many succeeded where; a destination may come more than once.
+    pub fn successes(&self) -> impl Iterator<Item = (Slot, u64)> {
+        let told = self.events.iter().filter(|event| event.outcome.class == OutcomeClass::Ok);
+        self.sums.iter().map(|(&slot, sum)| (slot, sum.ok)).chain(told.map(|event| (event.slot, 1)))
     }
 
     /// The sums, then the events.
@@ -145,6 +147,30 @@ mod tests {
         assert_eq!(inputs, [Input::SumsTaken { sums: vec![Sum { slot: good, ok: 4, repeats: 1 }] }]);
         let taken = take(&mut reader, is_known, Reach::All, Timestamp::ZERO, now);
         assert_eq!((taken.stirred.len(), taken.into_inputs().count()), (0, 0));
+    }
+
+    #[test]
+    fn a_success_that_is_told_by_itself_stands_in_no_sum_and_pays_and_shows_a_trend_once() {
+        let board = Board::new(1, Arc::new(()));
+        let worker = board.worker(WorkerId(0)).unwrap();
+        let mut reader = board.reader().unwrap();
+        let slot = Slot(2);
+        let passed = Outcome { failure: None, status: Some(200), ..outline(OutcomeClass::Ok) };
+        let ended = |at| Ended { outcome: passed, ..refused(at) };
+        (0..2).for_each(|_| worker.succeeded(slot));
+        worker.report(slot, ended(7));
+        let now = Timestamp::from_millis(10);
+        let taken = take(&mut reader, |_| true, Reach::All, Timestamp::ZERO, now);
+        assert_eq!(taken.successes().map(|(_, count)| count).sum::<u64>(), 3);
+        let mut trends = Trends::default();
+        (0..3).for_each(|_| trends.ended(slot, OutcomeClass::Timeout, now));
+        taken.count(&mut trends, now);
+        assert_eq!(trends.changes(now), [], "three of six");
+        trends.ended(slot, OutcomeClass::Timeout, now);
+        assert_eq!(trends.changes(now), [(slot, board::Trend::Failing)], "four of seven");
+        let inputs: Vec<Input> = taken.into_inputs().collect();
+        assert_eq!(inputs[0], Input::SumsTaken { sums: vec![Sum { slot, ok: 2, repeats: 0 }] });
+        assert!(matches!(inputs[1..], [Input::OutcomeSeen(OutcomeEvent { slot: Slot(2), .. })]));
     }
 
     #[test]

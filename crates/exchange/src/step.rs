@@ -191,8 +191,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// How it is told where only failures are told one by one. A trial that passed is, too: in a sum it could not be told
-    /// from answers to requests that were sent before the ejection.
+    /// How it is told where only failures are told one by one. A trial that passed is, too, whether or not its destination
+    /// still has a gate when it ends: in a sum it could not be told from answers to requests that were sent before the
+    /// ejection.
     pub fn telling(&self) -> Telling {
         match (self.outcome.class, self.admission) {
             (OutcomeClass::Ok, Admission::Open | Admission::Place) | (OutcomeClass::Neutral, _) => Telling::AsSum,

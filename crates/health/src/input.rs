@@ -36,12 +36,13 @@ pub enum Input {
     TimerDue,
     /// A probe ended.
     Probed(Probed),
-    /// One attempt ended: a failure, or, where some policy of the cluster needs every outcome, whatever it was. Events
-    /// of one drain come in the order of their `at`, after the sums of the same drain.
+    /// One attempt ended: a failure, a trial that passed, or, where some policy of the cluster needs every outcome, whatever
+    /// it was. Events of one drain come in the order of their `at`, after the sums of the same drain.
     OutcomeSeen(OutcomeEvent),
-    /// Attempts that came to [`model::outcome::OutcomeClass::Ok`] since the last sums, per slot. Taken at each tick and
-    /// at each drain, and handed over BEFORE the failures of that drain, so that a failure is never judged without the
-    /// successes around it. Ignored for clusters that get every outcome as an event of its own.
+    /// Attempts that came to [`model::outcome::OutcomeClass::Ok`] since the last sums, per slot, without those that
+    /// [`Input::OutcomeSeen`] tells: each success is heard once. Taken at each tick and at each drain, and handed over BEFORE
+    /// the failures of that drain, so that a failure is never judged without the successes around it. Ignored for clusters
+    /// that get every outcome as an event of its own.
     SumsTaken {
         /// One per slot; slots without successes may be left out.
         sums: Vec<Sum>,

@@ -40,7 +40,6 @@ impl Core {
                 .and_then(|destination| destination.traffic.ejected_at)
                 .is_some_and(|ejected_at| event.picked_at < ejected_at + PUBLISHED_AFTER);
         let is_judged = cluster.passive() == Switch::On && !is_known;
-        let needs = cluster.needs;
         if moved == Changed::Yes {
             self.touch(place);
         }
@@ -48,11 +47,7 @@ impl Core {
             return;
         }
         let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
-        match needs {
-            // A trial that passed: the sum before it has it already.
-            Needs::Failures | Needs::Nothing if ok > 0 => {}
-            Needs::Failures | Needs::Nothing | Needs::EveryOutcome => self.note_outcome(place, event, ok),
-        }
+        self.note_outcome(place, event, ok);
         if !is_mute_trial(event) {
             self.trial_ended(place, Counts::of(&event.outcome));
         }
@@ -86,7 +81,8 @@ impl Core {
                 cluster.count(place.destination, self.effects.now, which, ok(n));
             }
         }
-        // Answers to requests from before the ejection may be among them. What its trials came to is told one by one.
+        // Answers to requests from before the ejection may be among them. What its trials came to is told one by one, and
+        // never stands in a sum.
         if cluster.is_gated(place.destination) {
             if is_news {
                 self.touch(place);

@@ -325,7 +325,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let taken = feed::take(&mut self.reader, |slot| owners.contains_key(&slot), reach, self.drained_at, now);
         self.drained_at = now;
         self.pulses.stir(&taken.stirred);
-        self.budgets.earn(&taken.sums, owners, now);
+        self.budgets.earn(taken.successes(), owners, now);
         taken.count(&mut self.trends, now);
         for input in taken.into_inputs() {
             self.gates.heard(&input);

@@ -1,7 +1,7 @@
 //! A recording as a file.
 //!
 //! ```text
-//!   "lazaret recording 3\n"
+//!   "lazaret recording 4\n"
 //!   frames:
 //!     H  header, JSON: who recorded, when
 //!     C  a configuration: its number, the clusters as JSON          one for each that was in force
@@ -215,5 +215,5 @@ fn segment(payload: &[u8]) -> Option<Segment> {
 }
 
 const MAGIC: &str = "lazaret recording ";
-/// Of recordings and of segments, since both hold states and records. 3 tells first tries and repeats apart.
-pub(crate) const FORMAT: &str = "3";
+/// Of recordings and of segments, since both hold states and records. 4 tells each success once: by a sum or by an event.
+pub(crate) const FORMAT: &str = "4";

@@ -64,9 +64,9 @@ fn a_file_of_another_kind_or_version_is_refused() {
     assert_eq!(Recording::read(b"").unwrap_err(), ReadError::NotARecording);
     let error = Recording::read(b"lazaret recording 9\nmore").unwrap_err();
     assert_eq!(error, ReadError::OtherFormat("9".to_owned()));
-    // The one before this one, which did not tell first tries and repeats apart.
-    let error = Recording::read(b"lazaret recording 2\nmore").unwrap_err();
-    let said = "the recording's format is 2, this program reads 3: use the program that saved it";
+    // The one before this one, which told some successes twice.
+    let error = Recording::read(b"lazaret recording 3\nmore").unwrap_err();
+    let said = "the recording's format is 3, this program reads 4: use the program that saved it";
     assert_eq!(error.to_string(), said);
 }
 
