@@ -1,5 +1,5 @@
 //! Requests that a destination says it has not processed (left out by its GOAWAY, or refused) are sent again whatever their
-//! method, as long as their bodies are there; else they are a clean 502. Neither is held against it.
+//! method, as long as their bodies are there; else they are a clean 502. Neither counts as its failure; refusing asks for less.
 //! (RFC 9113 6.8, 8.7; dotnet/yarp #2721, #1683)
 //!
 //! 1 000 small bodies and 20 large ones; `LAZARET_LONG=1`: 100 large ones.
@@ -79,5 +79,9 @@ fn what_a_destination_did_not_process_is_sent_again_or_a_clean_502_and_never_its
         let failures = lazaret.metric("lazaret_attempts_total", &[&format!("outcome=\"{outcome}\"")]);
         assert_eq!(failures, 0.0, "{outcome}");
     }
+    assert!(
+        lazaret.metric("lazaret_attempts_total", &["outcome=\"overload\""]) > 0.0,
+        "what it refuses is its overload"
+    );
     assert_ne!(lazaret.health("app", "one").split('/').next_back(), Some("unhealthy"), "nothing is held against it");
 }

@@ -135,7 +135,7 @@ impl Reason {
             FailureKind::ClientGone => Self::ClientGone,
             FailureKind::ClientBody => Self::ClientBody,
             FailureKind::Deadline | FailureKind::ClientDeadline => Self::Deadline,
-            FailureKind::Unprocessed => Self::Unprocessed,
+            FailureKind::Unprocessed | FailureKind::RefusedStream => Self::Unprocessed,
         }
     }
 

@@ -80,6 +80,7 @@ pub(crate) fn count_failure(counter: &mut Counter, failure: Option<FailureKind>)
             | FailureKind::ClientGone
             | FailureKind::ClientBody
             | FailureKind::Unprocessed
+            | FailureKind::RefusedStream
             | FailureKind::ClientDeadline
             | FailureKind::Cancelled,
         ) => &mut counter.tcp_failure,

@@ -15,7 +15,8 @@
 //! | reset, closed or garbage before a complete head; request body refused by the destination | AppFail |
 //! | body broke off or stood still after the head | Cut |
 //! | a reused connection ended without a byte | Neutral |
-//! | the destination said that it did not process the request (HTTP/2) | Neutral |
+//! | the destination refused the stream (HTTP/2) | Overload |
+//! | it did not process the request and is going away (HTTP/2's GOAWAY) | Neutral |
 //! | the client's own deadline was over, and it was shorter than every limit of ours | Neutral |
 //! | client gone, client's body at fault, our own limit, no descriptor or port | Neutral |
 //!
@@ -67,6 +68,7 @@ fn failure_class(failure: FailureKind, end: &AttemptEnd) -> OutcomeClass {
         FailureKind::Reset | FailureKind::Closed | FailureKind::Protocol | FailureKind::RequestBody => {
             OutcomeClass::AppFail
         }
+        FailureKind::RefusedStream => OutcomeClass::Overload,
         FailureKind::HeadTimeout | FailureKind::TryTimeout => OutcomeClass::Timeout,
         FailureKind::Deadline if end.status.is_none() => OutcomeClass::Timeout,
         FailureKind::BodyCut | FailureKind::BodyTimeout => OutcomeClass::Cut,

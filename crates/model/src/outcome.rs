@@ -12,7 +12,7 @@ pub enum OutcomeClass {
     Ok,
     /// The application failed: 500, 502, 503, 504, or an answer that breaks the protocol or the connection.
     AppFail,
-    /// The destination asks for less: 429, 503 with Retry-After, 529. Never ejects; lowers weight where the policy `Overload` runs.
+    /// The destination asks for less: 429, 503 with Retry-After, 529, a refused stream of HTTP/2. Never ejects; lowers weight where the policy `Overload` runs.
     Overload,
     /// No connection: refused, unreachable, name not found, TLS refused, connect time used up.
     ConnFail,
@@ -100,19 +100,22 @@ pub enum FailureKind {
     Deadline,
     /// A probe was called off before it came to anything.
     Cancelled,
-    /// HTTP/2: the destination said that it did not process the request (REFUSED_STREAM, or a GOAWAY that leaves the
-    /// stream out; RFC 9113 8.7). Neutral: it is busy or on its way out, not broken.
+    /// HTTP/2: the destination said that it did not process the request and takes no more on this connection (a GOAWAY that
+    /// leaves the stream out, a stream refused beside a GOAWAY; RFC 9113 6.8). Neutral: it is on its way out, not broken.
     Unprocessed,
     /// The client's own deadline (`grpc-timeout`), shorter than every limit of ours, was over. Neutral: how long is too
     /// long was not ours to say.
     ClientDeadline,
     /// No response head within the attempt's own time (`per_try_timeout`).
     TryTimeout,
+    /// HTTP/2: the destination refused the stream of a connection that goes on (REFUSED_STREAM, RFC 9113 8.7): it did not
+    /// process the request, and asks for less.
+    RefusedStream,
 }
 
 impl FailureKind {
     /// All kinds, in order of their codes.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Dns,
         Self::Refused,
         Self::Unreachable,
@@ -136,6 +139,7 @@ impl FailureKind {
         Self::Unprocessed,
         Self::ClientDeadline,
         Self::TryTimeout,
+        Self::RefusedStream,
     ];
 
     /// Snake-case word.
@@ -164,6 +168,7 @@ impl FailureKind {
             Self::Unprocessed => "unprocessed",
             Self::ClientDeadline => "client_deadline",
             Self::TryTimeout => "per_try_timeout",
+            Self::RefusedStream => "refused_stream",
         }
     }
 

@@ -4,7 +4,8 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::cluster::UpstreamHost;
@@ -17,6 +18,7 @@ use testkit::frames::{Connection, Frames, OK};
 use testkit::wait::eventually;
 
 const REFUSED_STREAM: u32 = 7;
+const LAST_OF_ALL: u32 = (1 << 31) - 1;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 
 fn over_http2(destination: &Frames) -> Setup {
@@ -79,7 +81,8 @@ fn bodies_that_are_read_before_a_destination_is_chosen_go_the_same_way() {
 #[test]
 fn requests_that_a_goaway_leaves_out_or_that_are_refused_are_sent_again_whatever_their_method() {
     // Each fifth request of a connection is left out by a GOAWAY, each seventh of the others but the first is refused.
-    let seen = AtomicUsize::new(0);
+    let (seen, refused) = (AtomicUsize::new(0), Arc::new(AtomicU64::new(0)));
+    let refusals = Arc::clone(&refused);
     let destination = Frames::start(move |mut connection| {
         connection.greet(&[]);
         let (mut served, mut last) = (0, 0);
@@ -89,6 +92,7 @@ fn requests_that_a_goaway_leaves_out_or_that_are_refused_are_sent_again_whatever
                 return;
             }
             if served > 0 && seen.fetch_add(1, Ordering::SeqCst) % 7 == 6 {
+                refusals.fetch_add(1, Ordering::SeqCst);
                 connection.reset(request.stream, REFUSED_STREAM);
                 continue;
             }
@@ -106,11 +110,36 @@ fn requests_that_a_goaway_leaves_out_or_that_are_refused_are_sent_again_whatever
     for class in [OutcomeClass::AppFail, OutcomeClass::ConnFail, OutcomeClass::Timeout, OutcomeClass::Cut] {
         assert_eq!(proxy.count(0, class), 0, "{class:?}");
     }
+    let refused = refused.load(Ordering::SeqCst);
+    assert!(refused > 10, "{refused}");
+    assert_eq!(proxy.count(0, OutcomeClass::Overload), refused, "who refuses asks for less");
+    assert!(proxy.count(0, OutcomeClass::Neutral) > 10, "what a GOAWAY leaves out is held against nobody");
+}
+
+#[test]
+fn a_destination_that_refuses_what_crosses_its_goaway_is_not_blamed_for_its_end() {
+    let destination = Frames::start(|mut connection| match connection.number {
+        1 => {
+            connection.greet(&[]);
+            if let Some(request) = connection.request() {
+                // As a planned stop begins (RFC 9113 6.8): what comes from now on is not for this connection.
+                connection.go_away(LAST_OF_ALL, 0);
+                connection.reset(request.stream, REFUSED_STREAM);
+            }
+            connection.stall();
+        }
+        _ => answer(connection),
+    });
+    let proxy = over_http2(&destination).start();
+    let mut client = proxy.client();
+    assert_eq!(post(&mut client, 1024), (200, "1024".to_owned()));
+    counted(&proxy, 1);
+    assert_eq!((proxy.count(0, OutcomeClass::Neutral), proxy.count(0, OutcomeClass::Overload)), (1, 0));
 }
 
 /// RETRY-03
 #[test]
-fn a_refused_request_whose_body_is_gone_is_a_clean_502_and_no_failure_of_the_destination() {
+fn a_refused_request_whose_body_is_gone_is_a_clean_502_and_no_failure_of_the_destination_but_its_overload() {
     let destination = Frames::start(|mut connection| {
         connection.greet(&[]);
         while let Some(request) = connection.request() {
@@ -125,6 +154,7 @@ fn a_refused_request_whose_body_is_gone_is_a_clean_502_and_no_failure_of_the_des
     assert_eq!(response.status(), 502);
     assert!(response.value("proxy-status").unwrap().contains("not-processed"));
     assert_eq!(proxy.count(0, OutcomeClass::AppFail) + proxy.count(0, OutcomeClass::ConnFail), 0);
+    assert_eq!(proxy.count(0, OutcomeClass::Overload), 1);
 }
 
 /// POOL-05

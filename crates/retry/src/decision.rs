@@ -177,7 +177,8 @@ pub fn decide(rules: &RetryRules, compat: Compat, request: &Repeatable, end: &At
     if end.progress == Progress::StaleReuse && !walk.is_stale_used {
         return stale(rules, request, walk);
     }
-    if end.failure == Some(FailureKind::Unprocessed) && end.progress == Progress::NotSent && !walk.is_stale_used {
+    let is_turned_away = matches!(end.failure, Some(FailureKind::Unprocessed | FailureKind::RefusedStream));
+    if is_turned_away && end.progress == Progress::NotSent && !walk.is_stale_used {
         return unprocessed(walk);
     }
     match compat {
@@ -344,7 +345,8 @@ fn condition_of(end: &AttemptEnd) -> Condition {
         | FailureKind::Reset
         | FailureKind::Closed
         | FailureKind::RequestBody
-        | FailureKind::Unprocessed => Condition::Error,
+        | FailureKind::Unprocessed
+        | FailureKind::RefusedStream => Condition::Error,
         FailureKind::ConnectTimeout | FailureKind::HeadTimeout | FailureKind::TryTimeout => Condition::Timeout,
         FailureKind::Protocol => Condition::InvalidHeader,
         FailureKind::HeadTooLarge

@@ -45,6 +45,7 @@ fn breaks_transport(failure: FailureKind) -> bool {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::Unprocessed
+        | FailureKind::RefusedStream
         | FailureKind::ClientDeadline
         | FailureKind::Cancelled => false,
     }

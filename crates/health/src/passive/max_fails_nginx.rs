@@ -167,6 +167,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::ClientBody
             | FailureKind::Deadline
             | FailureKind::Unprocessed
+            | FailureKind::RefusedStream
             | FailureKind::ClientDeadline
             | FailureKind::Cancelled,
         ) => false,

@@ -243,7 +243,7 @@ pub struct Around {
     pub median: Option<Duration>,
 }
 
-/// How often somebody asked for less (429, 529, 503 with Retry-After, gRPC's RESOURCE_EXHAUSTED).
+/// How often somebody asked for less (429, 529, 503 with Retry-After, gRPC's RESOURCE_EXHAUSTED, HTTP/2's REFUSED_STREAM).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asking {
     /// So often.

@@ -1,7 +1,7 @@
 //! `Overload`: asks for less more often than the rest.
 //!
-//! - Signal: 429, 529, 503 with Retry-After, gRPC's RESOURCE_EXHAUSTED, as a share of the attempts since its last step, ten
-//!   seconds at most; and the same share of the rest of its cluster, over the same time.
+//! - Signal: 429, 529, 503 with Retry-After, gRPC's RESOURCE_EXHAUSTED, HTTP/2's REFUSED_STREAM, as a share of the attempts
+//!   since its last step, ten seconds at most; and the same share of the rest of its cluster, over the same time.
 //! - Trip: own share above the rest's by `difference`, and z above `z`; looked at each two seconds while it asks. What all of
 //!   them ask for alike lowers nobody: less for one would be more for another that is as full.
 //! - Suspicion: its part so far x (1 - own) / (1 - rest), in hundredths, not below `least_share`. Where it asks no more than the

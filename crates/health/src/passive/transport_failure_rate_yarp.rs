@@ -157,6 +157,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::Unprocessed
+        | FailureKind::RefusedStream
         | FailureKind::ClientDeadline
         | FailureKind::Cancelled => false,
     }

@@ -74,6 +74,20 @@ const METHODS: [Method; 10] = [
 ];
 
 #[test]
+fn what_the_destination_did_not_process_is_sent_again_there_at_once_and_then_elsewhere_whatever_the_method() {
+    for failure in [FailureKind::Unprocessed, FailureKind::RefusedStream] {
+        for method in METHODS {
+            let (request, end) = (request(method), end(Progress::NotSent, failure));
+            assert_eq!(word(ask(&request, &end, &FRESH)), "same", "{failure:?} {method:?}");
+            let again = Walk { is_stale_used: true, ..FRESH };
+            assert_eq!(word(ask(&request, &end, &again)), "yes", "{failure:?} {method:?}");
+            let gone = Walk { replay: Replay::Lost, ..FRESH };
+            assert_eq!(word(ask(&request, &end, &gone)), "body", "{failure:?} {method:?}");
+        }
+    }
+}
+
+#[test]
 fn what_was_not_sent_is_repeated_whatever_the_method() {
     for method in METHODS {
         for failure in [

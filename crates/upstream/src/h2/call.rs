@@ -109,7 +109,11 @@ impl Call {
 
     fn failed(&self, error: &h2::Error) -> Failure {
         let failure = Failure::before_head(error, self.connection().received());
-        if error.reason() == Some(h2::Reason::REFUSED_STREAM) {
+        if failure.kind == FailureKind::RefusedStream {
+            // A destination that stops may refuse what crossed its GOAWAY: that is its end, and not its load.
+            if !self.connection().is_usable() {
+                return Failure { kind: FailureKind::Unprocessed, ..failure };
+            }
             self.connection().refused();
         }
         // By the bytes of a stream that was reused, its end tells nothing about the request.

@@ -2,7 +2,8 @@
 //!
 //! | error | failure | progress |
 //! |---|---|---|
-//! | REFUSED_STREAM; a GOAWAY that leaves the stream out (RFC 9113 8.7) | unprocessed | not sent |
+//! | REFUSED_STREAM (RFC 9113 8.7) | refused_stream | not sent |
+//! | a GOAWAY that leaves the stream out (RFC 9113 6.8); REFUSED_STREAM of a connection that takes no more | unprocessed | not sent |
 //! | another RST_STREAM of the destination | reset | sent |
 //! | HTTP_1_1_REQUIRED | protocol | sent |
 //! | the destination breaks RFC 9113 | protocol | sent |
@@ -33,19 +34,19 @@ impl Failure {
     /// Before the response's head. `received`: bytes that came on the connection so far.
     pub(super) fn before_head(error: &Error, received: u64) -> Self {
         let sent = |kind| Self { kind, progress: Progress::Sent, was_on_wire: true };
-        let unprocessed = Self { kind: FailureKind::Unprocessed, progress: Progress::NotSent, was_on_wire: true };
+        let unsent = |kind| Self { kind, progress: Progress::NotSent, was_on_wire: true };
         if let Some(error) = error.get_io() {
             let kind = ending(error);
             let is_mute = kind == FailureKind::Closed && received == 0;
             return sent(if is_mute { FailureKind::Protocol } else { kind });
         }
         match (error.is_remote(), error.reason()) {
-            (true, _) if error.is_go_away() => unprocessed,
-            (true, Some(Reason::REFUSED_STREAM)) => unprocessed,
+            (true, _) if error.is_go_away() => unsent(FailureKind::Unprocessed),
+            (true, Some(Reason::REFUSED_STREAM)) => unsent(FailureKind::RefusedStream),
             (true, Some(Reason::HTTP_1_1_REQUIRED)) => sent(FailureKind::Protocol),
             (true, _) => sent(FailureKind::Reset),
             (false, _) if error.is_library() => sent(FailureKind::Protocol),
-            (false, _) => Self { kind: FailureKind::Cancelled, progress: Progress::NotSent, was_on_wire: true },
+            (false, _) => unsent(FailureKind::Cancelled),
         }
     }
 }
