@@ -92,9 +92,9 @@ pub(crate) fn asking(
     if first.0.attempts.min(first.1.attempts) >= ENOUGH { first } else { (of(own.all()), of(rest.all())) }
 }
 
-/// Attempts of a destination beside those of the rest.
+/// Attempts of a destination beside those of the rest, and the statistic of two proportions over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Compared {
+pub(crate) struct Compared {
     failed: u64,
     total: u64,
     rest_failed: u64,
@@ -118,9 +118,19 @@ impl Compared {
         compared
     }
 
+    /// How often both asked for less.
+    pub(crate) fn of_asking(own: Asking, rest: Asking) -> Self {
+        let mut compared = Self::default();
+        compared.add_parts((own.asked, own.attempts), (rest.asked, rest.attempts));
+        compared
+    }
+
     fn add(&mut self, own: Counts, rest: Counts, plain_500: Plain500) {
-        let (failed, total) = (own.failures(plain_500), own.total());
-        let (rest_failed, rest_total) = (rest.failures(plain_500), rest.total());
+        self.add_parts((own.failures(plain_500), own.total()), (rest.failures(plain_500), rest.total()));
+    }
+
+    /// So many of so many, on both sides.
+    fn add_parts(&mut self, (failed, total): (u64, u64), (rest_failed, rest_total): (u64, u64)) {
         if total == 0 || rest_total == 0 {
             return;
         }
@@ -135,14 +145,16 @@ impl Compared {
 
     /// What the rest would have failed of the same tries.
     fn rest_share(&self) -> f64 {
-        self.expected / self.total as f64
+        self.expected / self.total.max(1) as f64
     }
 
-    fn difference(&self) -> f64 {
+    /// How much more of them failed; below zero: less.
+    pub(crate) fn difference(&self) -> f64 {
         share(self.failed, self.total) - self.rest_share()
     }
 
-    fn z(&self) -> f64 {
+    /// The two-proportion test's statistic, of each kind beside its like; 0 where all came to the same.
+    pub(crate) fn z(&self) -> f64 {
         if self.variance <= 0.0 { 0.0 } else { (self.failed as f64 - self.expected) / self.variance.sqrt() }
     }
 }
@@ -161,13 +173,6 @@ fn own_and_rest(
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// The two-proportion test's statistic; 0 where nothing failed at all.
-pub(crate) fn z(failed: u64, total: u64, rest_failed: u64, rest_total: u64) -> f64 {
-    let pooled = share(failed.saturating_add(rest_failed), total.saturating_add(rest_total));
-    let spread = pooled * (1.0 - pooled) * (1.0 / total as f64 + 1.0 / rest_total as f64);
-    if spread <= 0.0 { 0.0 } else { (share(failed, total) - share(rest_failed, rest_total)) / spread.sqrt() }
 }
 
 /// So many attempts tell something.
@@ -189,15 +194,23 @@ mod tests {
 
     #[test]
     fn the_statistic_is_that_of_two_proportions() {
-        // 30 of 100 against 10 of 100: q = 0.2, z = 0.2 / sqrt(0.2 * 0.8 * 0.02).
-        assert!((z(30, 100, 10, 100) - 3.535_533_9).abs() < 1e-6);
-        assert!(z(10, 100, 30, 100) < -3.5);
-        assert_eq!(z(0, 100, 0, 100), 0.0);
-        assert_eq!(z(100, 100, 50, 50), 0.0);
+        let rows = [
+            // q = 0.2, z = 0.2 / sqrt(0.2 * 0.8 * 0.02).
+            ((30, 100), (10, 100), 3.535_533_9),
+            ((10, 100), (30, 100), -3.535_533_9),
+            // q = 4 / 940, z = (0.075 - 1 / 900) / sqrt(q * (1 - q) * (1 / 40 + 1 / 900)).
+            ((3, 40), (1, 900), 7.024_677_5),
+            ((0, 100), (0, 100), 0.0),
+            ((100, 100), (50, 50), 0.0),
+            ((5, 5), (0, 0), 0.0),
+        ];
         let none = counts(0, 0);
-        for (own, rest) in [((30, 100), (10, 100)), ((3, 40), (1, 900)), ((0, 100), (0, 100)), ((9, 9), (50, 50))] {
-            let both = compared(Ground::AllTries, [counts(own.0, own.1), none], [counts(rest.0, rest.1), none]);
-            assert!((both.z() - z(own.0, own.1, rest.0, rest.1)).abs() < 1e-9, "{own:?} {rest:?}");
+        for (own, rest, z) in rows {
+            let failing = compared(Ground::AllTries, [counts(own.0, own.1), none], [counts(rest.0, rest.1), none]);
+            let [own_asks, rest_asks] = [own, rest].map(|(asked, attempts)| Asking { asked, attempts });
+            for both in [failing, Compared::of_asking(own_asks, rest_asks)] {
+                assert!((both.z() - z).abs() < 1e-6, "{own:?} {rest:?}: {}", both.z());
+            }
         }
     }
 

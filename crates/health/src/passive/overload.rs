@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::first::first_success;
 use super::{Asking, BuiltIn, Needs, PassivePolicy, PassiveSettings, PassiveState, Proof, Suspicion, Verdict};
-use crate::comparison::z;
+use crate::comparison::Compared;
 use crate::input::OutcomeEvent;
 
 /// The policy with the part that it leaves.
@@ -52,8 +52,8 @@ impl Overload {
     }
 
     fn asks_more(&self, own: Asking, rest: Asking) -> bool {
-        own.share() - rest.share() > self.options.difference.get()
-            && z(own.asked, own.attempts, rest.asked, rest.attempts) > self.options.z
+        let compared = Compared::of_asking(own, rest);
+        compared.difference() > self.options.difference.get() && compared.z() > self.options.z
     }
 
     fn step(&mut self, now: Timestamp, share: f64) {
