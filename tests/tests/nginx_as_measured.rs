@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use end_to_end::twin::{Twin, hold, log, nginx, twins};
+use lab::policy::{Policy, Standing};
 use twins::seen::Figures;
 
 /// What a test runs.
@@ -101,11 +102,20 @@ fn one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds() {
     let name = "one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds";
     let text = pair(14, 400, 0.01);
     let out = |figures: &Figures| figures.absences.first().and_then(|absence| absence.out).context("it is not ejected");
-    AtNginx { name, max_fails: 3, fail_timeout: 10, text: &text, logs: &no_log }.holds(|twin| {
+    let (max_fails, fail_timeout) = NGINX_3;
+    AtNginx { name, max_fails, fail_timeout, text: &text, logs: &no_log }.holds(|twin| {
         ensure!((out(&twin.predicted)? - out(&twin.measured)?).abs() < 1.0, "{}", both(twin));
         ensure!(met(&twin.measured) > 100.0, "nearly all of what it got was answered well: {}", both(twin));
         Ok(())
     });
+}
+
+/// The lab calls it by nginx's name, and no model, because of the test above.
+#[test]
+fn nginx_3_of_the_lab_is_what_runs_here() {
+    let here = nginx(NGINX_3.0, NGINX_3.1).policy;
+    assert!(Policy::find("nginx_3").is_ok_and(|policy| policy.plays_as(&here)));
+    assert_eq!(here.standing(), Standing::Twinned);
 }
 
 #[test]
@@ -162,3 +172,6 @@ fn clients_that_give_up_revive_a_hanging_server_of_nginx() {
         Ok(())
     });
 }
+
+/// Failures and seconds of the lab's `nginx_3`.
+const NGINX_3: (u32, u32) = (3, 10);

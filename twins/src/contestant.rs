@@ -126,3 +126,25 @@ const LEFT_TO_CHANCE: [(&str, &str); 1] = [("cuts", "lazaret_own")];
 /// short ramp: one run has to tell when it sends again.
 const OWN: &str = "native:{passive: {policies: [{name: Burst}, {name: Outlier}, {name: ConnectFailures}], \
                    readmission: {jitter: 0.01, ramp: 2s}}, guards: true}";
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use lab::policy::Standing;
+
+    use super::*;
+
+    #[test]
+    fn whoever_runs_as_the_product_itself_is_called_by_its_name_and_nobody_else_is() {
+        let all = Contestant::all().unwrap();
+        for one in &all {
+            let is_itself = one.program != Program::Lazaret;
+            assert_eq!(one.policy.standing() == Standing::Twinned, is_itself, "{}", one.name);
+        }
+        for policy in Policy::known().iter().filter(|policy| policy.standing() == Standing::Twinned) {
+            let has_run = all.iter().any(|one| one.program != Program::Lazaret && one.policy.plays_as(policy));
+            // Beside nginx in tests/tests/nginx_as_measured.rs, which says so itself.
+            assert!(has_run || policy.name == "nginx_3", "{}", policy.name);
+        }
+    }
+}

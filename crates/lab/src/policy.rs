@@ -1,9 +1,12 @@
 //! What is compared: the default set, single policies, other products' rules, and the two oracles.
 //!
 //! Each is a `health_check` block of the native format (and the `compat` it stands under), read by the same code as any
-//! configuration; models and oracles say who is out from outside. Read on: `names` (who there is).
+//! configuration; models and oracles say who is out from outside. Read on: `names` (who there is), `standing` (who is a
+//! model).
 
 mod names;
+
+mod standing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +28,7 @@ use crate::models::two_draws::TwoDraws;
 use crate::scenario::{self, Scenario};
 
 pub use self::names::split;
+pub use self::standing::Standing;
 
 /// One contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,13 +20,13 @@ pub struct Verdict {
     pub mine: [f64; 3],
     /// The best of the others in each.
     pub best: [f64; 3],
-    /// Whose that is.
+    /// Whose that is, as [`crate::policy::Policy::label`] has it.
     pub best_of: [String; 3],
     /// Where it is worse than the best.
     pub is_worse: [bool; 3],
     /// In so many it is no worse than the best.
     pub held: usize,
-    /// Those that beat it in all three.
+    /// Those that beat it in all three, called likewise.
     pub beaten_by: Vec<String>,
 }
 
@@ -63,12 +63,12 @@ pub fn text(verdicts: &[Verdict], name: &str) -> String {
 
 fn verdict(comparison: &Comparison, name: &str) -> Option<Verdict> {
     let me = triple(comparison.rows.iter().find(|row| row.policy.name == name)?)?;
-    let others: Vec<(&str, [Estimate; 3])> = (comparison.rows.iter())
+    let others: Vec<(String, [Estimate; 3])> = (comparison.rows.iter())
         .filter(|row| !row.policy.is_oracle() && row.policy.name != name)
-        .filter_map(|row| Some((row.policy.name.as_str(), triple(row)?)))
+        .filter_map(|row| Some((row.policy.label(), triple(row)?)))
         .collect();
     let best_in = |place: usize| {
-        let column = others.iter().filter_map(|(who, theirs)| Some((*who, *theirs.get(place)?)));
+        let column = others.iter().filter_map(|(who, theirs)| Some((who.as_str(), *theirs.get(place)?)));
         column.min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).or_else(|| Some((name, *me.get(place)?)))
     };
     let best: [Option<(&str, Estimate)>; 3] = [0, 1, 2].map(best_in);
@@ -88,7 +88,7 @@ fn verdict(comparison: &Comparison, name: &str) -> Option<Verdict> {
         best_of: best.map(|(who, _)| who.to_owned()),
         is_worse: is_worse_in,
         held: is_worse_in.iter().filter(|worse| !**worse).count(),
-        beaten_by: beaten_by.map(|(name, _)| (*name).to_owned()).collect(),
+        beaten_by: beaten_by.map(|(who, _)| who.clone()).collect(),
     })
 }
 

@@ -7,6 +7,7 @@ mod claims;
 mod determinism;
 mod faults;
 mod judge;
+mod labels;
 mod oracles;
 mod overload;
 mod peers;

@@ -2,7 +2,7 @@
 //!
 //! A model decides for one proxy: it hears what attempts and its own probes came to, and says who is out. Its words go into
 //! the health core as values set from outside, so availability, balancing and retry are the production code for it, too.
-//! Whoever is not measured beside its model is called "model of".
+//! Which of them were held against the product itself, and which are called "model of", says [`crate::policy::Standing`].
 
 pub mod envoy;
 

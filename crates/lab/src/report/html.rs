@@ -31,7 +31,8 @@ pub fn render(plan: &Plan, comparison: &Comparison) -> String {
     for row in &comparison.rows {
         let Some(film) = &row.film else { continue };
         let name = escape(&row.policy.name);
-        let _ = writeln!(page, "<section id=\"{name}\"><h2>{name}</h2><p>{}</p>", escape(&row.policy.about));
+        let (label, about) = (escape(&row.policy.label()), escape(&row.policy.about));
+        let _ = writeln!(page, "<section id=\"{name}\"><h2>{label}</h2><p>{about}</p>");
         page += &lanes(film, &ids, seconds);
         let failures: Vec<f64> = film.failures.iter().map(|count| f64::from(*count)).collect();
         let _ = write!(page, "<p class=\"what\">failures, each {} s</p>", film.bin);
@@ -60,7 +61,8 @@ fn table(page: &mut String, comparison: &Comparison) {
     for row in &comparison.rows {
         let name = escape(&row.policy.name);
         let class = if row.policy.is_oracle() { " class=\"oracle\"" } else { "" };
-        let _ = write!(page, "<tr{class}><th><a href=\"#{name}\">{name}</a></th>");
+        let label = escape(&row.policy.label());
+        let _ = write!(page, "<tr{class}><th><a href=\"#{name}\">{label}</a></th>");
         for (_, measure) in COLUMNS {
             let _ = write!(page, "<td>{}</td>", estimate(row.measure(measure)));
         }

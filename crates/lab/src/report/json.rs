@@ -21,6 +21,7 @@ pub fn value(comparison: &Comparison) -> Value {
         json!({
             "policy": row.policy.name,
             "about": row.policy.about,
+            "standing": row.policy.standing().as_str(),
             "oracle": row.policy.is_oracle(),
             "measures": measures.collect::<Map<String, Value>>(),
             "above_the_better_oracle": {

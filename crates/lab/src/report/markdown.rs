@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::number;
-use crate::policy::{Mind, Policy};
 use crate::verdict::Verdict;
 
 /// The tables: one for each number of tries, then every place where the policy is worse than the best of the others.
@@ -44,7 +43,7 @@ pub fn render(verdicts: &[Verdict], name: &str, seeds: usize) -> String {
                 continue;
             }
             let [mine, best] = [&one.mine, &one.best].map(|of| of.get(place).copied().map(number).unwrap_or_default());
-            let whose = one.best_of.get(place).map(|name| label(name)).unwrap_or_default();
+            let whose = one.best_of.get(place).cloned().unwrap_or_default();
             let _ = writeln!(text, "| {} | {} | {what} | {mine} | {best} | {whose} |", one.title, one.attempts);
         }
     }
@@ -56,14 +55,6 @@ pub fn splice(document: &str, tables: &str) -> Option<String> {
     let (head, rest) = document.split_once(BEGIN)?;
     let (_, tail) = rest.split_once(END)?;
     Some(format!("{head}{BEGIN}\n{tables}{END}{tail}"))
-}
-
-/// A policy as a reader of a report should see it: what is a model says so.
-pub fn label(name: &str) -> String {
-    match Policy::find(name).map(|policy| policy.mind) {
-        Ok(Mind::Envoy(_) | Mind::Haproxy(_)) => format!("model of {name}"),
-        Ok(Mind::Core | Mind::Keep | Mind::Eject) | Err(_) => name.to_owned(),
-    }
 }
 
 fn retries(tries: u8) -> String {
@@ -99,7 +90,7 @@ mod tests {
             attempts: 3,
             mine: [7.0, 1.0, 20.0],
             best: [7.0, 1.0, 3.0],
-            best_of: ["nginx", "nginx", "envoy"].map(str::to_owned),
+            best_of: ["nginx", "nginx", "model of envoy"].map(str::to_owned),
             is_worse: [false, false, true],
             held: 2,
             beaten_by: Vec::new(),

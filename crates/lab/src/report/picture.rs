@@ -6,7 +6,6 @@
 use std::fmt::Write;
 
 use super::chart::escape;
-use super::markdown::label;
 use super::number;
 use crate::compare::{Comparison, Plan, Row};
 use crate::meter::Film;
@@ -40,7 +39,7 @@ pub fn render(plan: &Plan, comparison: &Comparison) -> String {
     }
     for (row, film) in rows {
         let failures = row.measure("failures").map(|failures| format!("{} failures", number(failures.mean)));
-        name(&mut svg, &label(&row.policy.name), &failures.unwrap_or_default(), top, n);
+        name(&mut svg, &row.policy.label(), &failures.unwrap_or_default(), top, n);
         for lane in 0..n {
             let changes = film.shares.get(lane).map(Vec::as_slice).unwrap_or_default();
             bars(&mut svg, changes, seconds, top + lane * LANE, |value| match value {

@@ -36,7 +36,7 @@ pub fn render(comparison: &Comparison) -> String {
 
 fn line(row: &Row) -> Vec<String> {
     let oracle = |above: Estimate| if row.policy.is_oracle() { "-".to_owned() } else { estimate(Some(above)) };
-    let mut cells = vec![row.policy.name.clone()];
+    let mut cells = vec![row.policy.label()];
     cells.extend(COLUMNS.iter().map(|(_, name)| estimate(row.measure(name))));
     cells.extend([oracle(row.failures_above), oracle(row.p99_above)]);
     cells
