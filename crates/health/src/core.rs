@@ -24,6 +24,7 @@ use crate::registry::Registry;
 use crate::reload::Reload;
 use crate::schedule;
 use crate::slots::{Place, Slots};
+use crate::status::Process;
 use crate::timers::TimerKey;
 
 /// Decides who is healthy.
@@ -265,6 +266,10 @@ impl Core {
         }
     }
 
+    pub(crate) fn process(&self) -> Process {
+        if self.is_draining { Process::Drains } else { Process::Serves }
+    }
+
     fn drain_started(&mut self) {
         if !std::mem::replace(&mut self.is_draining, true) {
             self.effects.event(EventKind::Draining);
@@ -292,6 +297,7 @@ impl Core {
 
     /// Something about this destination has changed: status, picture and availability follow.
     pub(crate) fn touch(&mut self, place: Place) {
+        let process = self.process();
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
         let (active, passive) = (cluster.active(), cluster.passive());
         cluster.is_picture_stale = true;
@@ -301,7 +307,7 @@ impl Core {
         if std::mem::replace(&mut destination.selected, selected) != selected {
             self.unselected.insert(place.cluster);
         }
-        let status = destination.node_status(active, passive, self.is_draining);
+        let status = destination.node_status(active, passive, process);
         if std::mem::replace(&mut destination.status, status) != status {
             self.effects.publish();
         }

@@ -22,7 +22,7 @@ use crate::guards::Departure;
 use crate::output::Ticket;
 use crate::passive::{PassivePolicy, PassiveSettings};
 use crate::readmission::Comeback;
-use crate::status::{Facts, node_status};
+use crate::status::{Facts, Process, node_status};
 use crate::timers::{TimerKey, Timers};
 use crate::window::Window;
 
@@ -188,9 +188,9 @@ impl DestinationState {
     }
 
     /// The node status as of now.
-    pub(crate) fn node_status(&self, active: Switch, passive: Switch, is_draining: bool) -> NodeStatus {
+    pub(crate) fn node_status(&self, active: Switch, passive: Switch, process: Process) -> NodeStatus {
         node_status(&Facts {
-            is_out_of_service: is_draining || self.config.weight == 0 || self.is_nowhere(),
+            is_out_of_service: process == Process::Drains || self.config.weight == 0 || self.is_nowhere(),
             active,
             passive,
             health: self.health,

@@ -55,7 +55,7 @@ impl Core {
             let want: Vec<_> = standings.iter().map(|one| (one.is_available, one.because)).collect();
             debug_assert_eq!((have, shown.is_panic), (want, is_panic), "availability of {}", shown.id);
             for destination in &cluster.destinations {
-                let status = destination.node_status(cluster.active(), cluster.passive(), self.is_draining);
+                let status = destination.node_status(cluster.active(), cluster.passive(), self.process());
                 debug_assert_eq!(destination.status, status, "status of {}", destination.key);
             }
             debug_assert_eq!(cluster.picture(&self.effects.timers), **shown);

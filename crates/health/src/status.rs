@@ -18,6 +18,15 @@ use model::view::{Counter, NodeStatus};
 
 use crate::available::is_unhealthy;
 
+/// What the process as a whole is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// Its planned stop has not begun.
+    Serves,
+    /// It has: every node is reported unhealthy.
+    Drains,
+}
+
 /// What the status depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {

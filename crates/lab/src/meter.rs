@@ -20,6 +20,15 @@ pub enum Fate {
     GaveUp,
 }
 
+/// What a request counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One that somebody can serve.
+    Good,
+    /// One that fails wherever it goes: nobody's failure. Its attempts count as load.
+    Bad,
+}
+
 /// One run's figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
@@ -208,9 +217,9 @@ impl Meter {
     }
 
     /// A request that began at `began` is over, after `attempts`.
-    pub fn ended(&mut self, began: Timestamp, took: Duration, fate: Fate, attempts: u32, is_bad: bool) {
+    pub fn ended(&mut self, began: Timestamp, took: Duration, fate: Fate, attempts: u32, kind: Kind) {
         if let Some(trace) = &mut self.trace {
-            trace.requests.push(Traced { at: began, took, fate, is_bad });
+            trace.requests.push(Traced { at: began, took, fate, is_bad: kind == Kind::Bad });
         }
         let bin = (began.as_secs_f64() / self.film.bin) as usize;
         if let Some(sum) = self.film.attempts.get_mut(bin) {
@@ -221,8 +230,9 @@ impl Meter {
             self.attempted += u64::from(attempts > 0);
             self.attempts += u64::from(attempts);
         }
-        if is_bad {
-            return;
+        match kind {
+            Kind::Good => {}
+            Kind::Bad => return,
         }
         let is_failure = fate != Fate::Served;
         if let (Some(requests), Some(failures)) = (self.film.requests.get_mut(bin), self.film.failures.get_mut(bin)) {

@@ -20,7 +20,7 @@ use super::sharing::Sharing;
 use super::source::Request;
 use super::world::{IN_ALL, PATIENCE, TO_CONNECT, TO_RESPONSE, World};
 use crate::chance::Draw;
-use crate::meter::Fate;
+use crate::meter::{Fate, Kind};
 use crate::models::Then;
 use crate::scenario::{OnFull, Reply};
 
@@ -79,12 +79,12 @@ impl World<'_> {
             return;
         }
         flight.lag += self.scenario.proxies.round_trip;
-        let (status, retry_after, cut) = match reply {
-            Reply::Response { status, retry_after } => (status, retry_after, None),
-            Reply::Cut => (200, false, Some(FailureKind::BodyCut)),
+        let (head, cut) = match reply {
+            Reply::Response { status, retry_after } => (Head { status, retry_after }, None),
+            Reply::Cut => (Head { status: 200, retry_after: false }, Some(FailureKind::BodyCut)),
             Reply::Reset => return self.reset(place, serial),
         };
-        self.answered(place, status, retry_after, cut);
+        self.answered(place, head, cut);
     }
 
     /// An attempt's connection breaks before a response.
@@ -154,7 +154,7 @@ impl World<'_> {
                 Step::Connect(attempt) | Step::HoldThenConnect(attempt) => match self.connect(place, attempt) {
                     Met::Waiting => return,
                     Met::Failed(progress, failure) => step = self.tell(place, ended(progress, failure, Way::New)),
-                    Met::Answered(status, retry_after) => return self.answered(place, status, retry_after, None),
+                    Met::Answered(head) => return self.answered(place, head, None),
                 },
                 Step::Gather => step = self.tell(place, Input::Gathered),
                 // No cluster of a scenario lets requests wait.
@@ -212,7 +212,7 @@ impl World<'_> {
     }
 
     /// The head of a response is there, and with it the rest, whole or not.
-    fn answered(&mut self, place: u32, status: u16, retry_after: bool, cut: Option<FailureKind>) {
+    fn answered(&mut self, place: u32, Head { status, retry_after }: Head, cut: Option<FailureKind>) {
         if let Some(flight) = self.flights.at(place) {
             flight.held = Some(flight.held.filter(|_| status >= 500).unwrap_or(status));
         }
@@ -282,7 +282,7 @@ impl World<'_> {
             Arrival::Full(OnFull::Refuse) => return Met::Failed(Progress::NotSent, FailureKind::Refused),
             Arrival::Full(OnFull::Status { status, retry_after }) => {
                 flight.lag += round_trip;
-                return Met::Answered(status, retry_after);
+                return Met::Answered(Head { status, retry_after });
             }
             Arrival::NoWay => {
                 self.set_deadline(TO_CONNECT, self.scenario.connect, place, serial);
@@ -345,11 +345,12 @@ impl World<'_> {
         let now = self.now;
         let Some(flight) = self.flights.take(place) else { return };
         let took = now.since(flight.began) + flight.lag;
-        self.meter.ended(flight.began, took, fate, flight.tries, flight.bad.is_some());
+        let kind = if flight.bad.is_some() { Kind::Bad } else { Kind::Good };
+        self.meter.ended(flight.began, took, fate, flight.tries, kind);
         if let Some(client) = flight.request.client
             && let Some(source) = self.sources.get_mut(flight.source as usize)
         {
-            let at = source.answered(client, now, fate == Fate::Served);
+            let at = source.answered(client, now, fate);
             self.queue.plan(at, super::event::Event::Ask { source: flight.source, client });
         }
     }
@@ -379,7 +380,13 @@ enum Met {
     /// It fails.
     Failed(Progress, FailureKind),
     /// An answer.
-    Answered(u16, bool),
+    Answered(Head),
+}
+
+/// What is known of a response by its head.
+struct Head {
+    status: u16,
+    retry_after: bool,
 }
 
 fn ended(progress: Progress, failure: FailureKind, way: Way) -> Input {

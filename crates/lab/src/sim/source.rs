@@ -6,6 +6,7 @@ use model::request::Method;
 use model::time::Timestamp;
 
 use crate::chance::{Chance, Draw, exponential};
+use crate::meter::Fate;
 use crate::scenario::{Arrivals, Bursts, Clients, Diurnal, Traffic};
 
 /// One stream.
@@ -92,12 +93,12 @@ impl Source {
         Request { number, method: self.method(number), client: Some(client) }
     }
 
-    /// A client of a closed loop has its answer, good or bad: when it asks again.
-    pub fn answered(&mut self, client: u32, now: Timestamp, is_good: bool) -> Timestamp {
+    /// A client of a closed loop has its answer, or none: when it asks again.
+    pub fn answered(&mut self, client: u32, now: Timestamp, fate: Fate) -> Timestamp {
         let Arrivals::Closed(clients) = self.traffic.arrivals else { return Timestamp::MAX };
         let think = self.think(client, &clients);
         let Some(state) = self.clients.get_mut(client as usize) else { return Timestamp::MAX };
-        if is_good {
+        if fate == Fate::Served {
             state.again = clients.again;
             return now + think;
         }

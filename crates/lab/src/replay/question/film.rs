@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use model::ratio::Ratio;
 use model::time::Timestamp;
 
 /// How a destination serves.
@@ -16,16 +15,6 @@ pub enum Serving {
     Out,
     /// It is not there.
     Gone,
-}
-
-impl Serving {
-    pub(super) fn of(is_in: bool, share: Ratio) -> Self {
-        match is_in {
-            false => Self::Out,
-            true if share < Ratio::ONE => Self::Part,
-            true => Self::In,
-        }
-    }
 }
 
 /// Since when it was how.

@@ -31,7 +31,13 @@ pub(super) struct Seen {
 
 impl Seen {
     fn serving(&self) -> Serving {
-        Serving::of(self.is_in, self.share)
+        if !self.is_in {
+            Serving::Out
+        } else if self.share < Ratio::ONE {
+            Serving::Part
+        } else {
+            Serving::In
+        }
     }
 }
 
