@@ -22,17 +22,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         }
     };
     let health = s.take(r, "health").and_then(|f| f.url(r));
-    let host = match s.take(r, "host") {
-        Some(host) => match host.text(r) {
-            Some(text) if matching::is_header_value(text) && !text.contains(' ') => Some(text.to_owned()),
-            Some(text) => {
-                host.refuse(r, format!("`{text}` is no host"), "expected a name, with :port if need be");
-                None
-            }
-            None => None,
-        },
-        None => None,
-    };
+    let host = s.take(r, "host").and_then(|f| host(r, &f));
     let weight = s.take(r, "weight").and_then(|f| f.whole(r, 0..=65_535)).and_then(|n| u32::try_from(n).ok());
     let written = passive::max_fails(r, &mut s);
     let is_backup = s.take(r, "backup").and_then(|f| f.flag(r)).unwrap_or(false);
@@ -49,4 +39,14 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         max_connections,
         tier: if is_backup { Tier::Backup } else { Tier::Primary },
     })
+}
+
+/// What requests to a destination name as their Host.
+pub fn host(r: &mut Reading<'_>, field: &Field<'_>) -> Option<String> {
+    let text = field.text(r)?;
+    if matching::is_header_value(text) && !text.contains(' ') {
+        return Some(text.to_owned());
+    }
+    field.refuse(r, format!("`{text}` is no host"), "expected a name, with :port if need be");
+    None
 }

@@ -5,7 +5,7 @@ pub mod affinity;
 mod buffering;
 mod cluster;
 pub mod control;
-mod destination;
+pub mod destination;
 mod dns;
 mod entry;
 mod hash;

@@ -4,7 +4,7 @@ use model::destination::{Destination, Tier};
 use model::id::DestinationId;
 
 use crate::raw::section::{Field, Reading};
-use crate::resolve::matching;
+use crate::resolve::native;
 
 /// Resolves one destination.
 pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
@@ -18,17 +18,7 @@ pub fn resolve(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Destination> {
         }
     };
     let health = s.take_filled(r, "Health", "health").and_then(|f| f.url(r));
-    let host = match s.take_filled(r, "Host", "host") {
-        Some(host) => match host.text(r) {
-            Some(text) if matching::is_header_value(text) && !text.contains(' ') => Some(text.to_owned()),
-            Some(text) => {
-                host.refuse(r, format!("`{text}` is no host"), "expected a name, with :port if need be");
-                None
-            }
-            None => None,
-        },
-        None => None,
-    };
+    let host = s.take_filled(r, "Host", "host").and_then(|f| native::destination::host(r, &f));
     s.take(r, "Metadata");
     s.finish(r);
     Some(Destination {
