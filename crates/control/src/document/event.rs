@@ -169,19 +169,7 @@ pub struct SeenDocument {
 impl EventDocument {
     /// The document of a journal entry.
     pub fn new(entry: &Entry) -> Self {
-        let bare = |event| Self {
-            event,
-            revision: entry.event.revision.0,
-            at: text(entry.wall),
-            subject: None,
-            change: None,
-            share: None,
-            share_because: None,
-            by: None,
-            would_eject: None,
-            applied: None,
-            summary: None,
-        };
+        let bare = |event| Self::bare(event, entry.event.revision.0, entry.wall);
         match &entry.event.kind {
             EventKind::Transition(transition) => {
                 let mut subject = Subject::new(&transition.destination, entry.standing);
@@ -222,11 +210,15 @@ impl EventDocument {
 
     /// Says that events before `revision` are missing.
     pub fn lost(revision: u64, wall: jiff::Timestamp) -> Self {
-        let at = text(wall);
+        Self::bare(EventWord::Lost, revision, wall)
+    }
+
+    /// One that says nothing of its own yet.
+    fn bare(event: EventWord, revision: u64, wall: jiff::Timestamp) -> Self {
         Self {
-            event: EventWord::Lost,
+            event,
             revision,
-            at,
+            at: text(wall),
             subject: None,
             change: None,
             share: None,
