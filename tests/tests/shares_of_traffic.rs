@@ -16,7 +16,7 @@ use end_to_end::process::Lazaret;
 use testkit::client::Client;
 use testkit::gathering::Gathering;
 
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 16;
 
 #[test]
 fn the_share_of_a_dead_destination_goes_to_all_others_and_returns_with_it() {
@@ -83,7 +83,7 @@ fn weights_are_kept_and_a_weight_of_0_gets_nothing() {
         );
     }
     let lazaret = Lazaret::start(&body);
-    let total = if is_long() { 100_000 } else { 4040 };
+    let total = if is_long() { 100_000 } else { 4048 };
     for policy in policies {
         let counts = spread(lazaret.proxy, &format!("/{policy}"), total);
         let light = counts.get("light").copied().unwrap_or(0) as f64;
