@@ -70,7 +70,7 @@ impl Contestant {
     pub fn all() -> Result<Vec<Self>> {
         let nginx = Program::Nginx { max_fails: 1, fail_timeout: 10 };
         [
-            ("lazaret", "lazaret", Program::Lazaret),
+            ("lazaret", DEFAULT, Program::Lazaret),
             ("lazaret_own", OWN, Program::Lazaret),
             ("yarp", "yarp", Program::Lazaret),
             ("nginx", "nginx", nginx),
@@ -121,6 +121,10 @@ impl Contestant {
 /// Script and contestant: whether a destination that breaks off a fifth of its bodies passes three trials in a row is a matter of
 /// chance.
 const LEFT_TO_CHANCE: [(&str, &str); 1] = [("cuts", "lazaret_own")];
+
+/// The default set. By default an ejection lasts up to a quarter longer or shorter, by which the lab's own runs of a return differ
+/// by ten seconds: one run has to tell.
+const DEFAULT: &str = "lazaret=native:{passive: {enabled: true, readmission: {jitter: 0.01, ramp: 2s}}}";
 
 /// The policies that no other product has, together, with readmission by trial requests and a ramp. Next to no jitter, and with a
 /// short ramp: one run has to tell when it sends again.
