@@ -34,6 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         trust: Trust::Untrusted,
         expectation: Expectation::Drop,
         attempt: None,
+        time_left: None,
         changes: None,
     };
     let mut out = Vec::new();

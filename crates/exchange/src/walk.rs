@@ -45,7 +45,7 @@ use model::time::Timestamp;
 use retry::{Repeatable, Replay, RetryDenied};
 
 use self::next::Ground;
-use self::state::{Held, Patience, Repeat, Resend, Running, Session, State, Told};
+use self::state::{CallTime, Held, Patience, Repeat, Resend, Running, Session, State, Told};
 pub use self::worker::Worker;
 use crate::reason::Reason;
 use crate::snapshot::{ClusterView, RouteView, Snapshot};
@@ -65,6 +65,7 @@ pub struct Exchange {
     deadline: Option<Timestamp>,
     /// Whose patience `deadline` is.
     patience: Patience,
+    call_time: CallTime,
     pin: Pin,
     key: Key,
     tried: IndexSet,
@@ -99,6 +100,7 @@ impl Exchange {
             before: facts.attempt.saturating_sub(1),
             deadline: None,
             patience: Patience::Ours,
+            call_time: CallTime::Unsaid,
             pin: Pin::Absent,
             key: Key::default(),
             tried: IndexSet::default(),

@@ -123,6 +123,7 @@ pub(crate) fn request_fields<'a>(
             | Known::AltSvc
             | Known::RetryAfter
             | Known::Attempt
+            | Known::GrpcTimeout
             | Known::Date => {
                 if !is_own(name) {
                     fields.push((name.into(), value.into()));

@@ -9,6 +9,7 @@
 //! | `Forwarded` | ends here: one way to say it is enough; the client that a trusted proxy names in it is said in `X-Forwarded-For` | as it is |
 //! | `X-Forwarded-For`, `-Proto`, `-Host`, `-Prefix` | set (`-Prefix`: ends here); from a trusted proxy extended or kept | as they are |
 //! | `Lazaret-Attempt` | of a repeated request said anew, else as it is | as it is |
+//! | `grpc-timeout` | of a repeated call what is left of it, else as it is | as it is |
 //! | `Alt-Svc` | | ends here: it names the destination's own endpoints |
 
 mod lines;
@@ -17,6 +18,7 @@ mod run;
 mod x_forwarded;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::changed::{self, RequestChanges, ResponseChanges};
 use crate::connection::{Persistence, Version};
@@ -53,6 +55,9 @@ pub struct RequestRewrite<'a> {
     /// Which attempt at this request it is, those of proxies before this one included, when it is not our first;
     /// `None`: a mark that came goes on.
     pub attempt: Option<u8>,
+    /// What is left of the time that a call's `grpc-timeout` gave, when it is not our first attempt; `None`: what came
+    /// goes on.
+    pub time_left: Option<Duration>,
     /// What the route changes beside; `None` on nearly all routes.
     pub changes: Option<&'a RequestChanges<'a>>,
 }
@@ -119,6 +124,7 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
             run.end(out);
             write_framing(out, request);
             write_attempt(out, rewrite.attempt);
+            write_time_left(out, rewrite.time_left);
             write_forwarded(out, request, rewrite);
         }
         Some(changes) => {
@@ -131,6 +137,7 @@ pub fn request<'a>(out: &mut Vec<u8>, request: &Request<'a>, rewrite: &RequestRe
             write_field(out, b"Host", host.as_deref().unwrap_or(rewrite.host).as_bytes());
             write_framing(out, request);
             write_attempt(out, rewrite.attempt);
+            write_time_left(out, rewrite.time_left);
             let passing = request.fields().filter(|(field, ..)| goes_to_destination(field, rewrite));
             let passing = passing.map(|(field, name, value)| (field.known, name, value));
             changed::request_fields(out, request, rewrite, changes, passing);
@@ -145,6 +152,21 @@ fn write_attempt(out: &mut Vec<u8>, attempt: Option<u8>) {
     if let Some(attempt) = attempt {
         out.extend_from_slice(b"Lazaret-Attempt: ");
         write_number(out, u64::from(attempt));
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The time that is left for a call, never more than there is, in the smallest unit that fits into the eight digits of a
+/// `grpc-timeout` from milliseconds on (gRPC over HTTP/2, Requests). A call whose time is over in less than one
+/// millisecond has one: none at all is what some servers take for no limit.
+fn write_time_left(out: &mut Vec<u8>, left: Option<Duration>) {
+    const MOST: u64 = 99_999_999;
+    if let Some(left) = left {
+        out.extend_from_slice(b"grpc-timeout: ");
+        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let (number, unit) = if millis <= MOST { (millis.max(1), b'm') } else { (left.as_secs().min(MOST), b'S') };
+        write_number(out, number);
+        out.push(unit);
         out.extend_from_slice(b"\r\n");
     }
 }

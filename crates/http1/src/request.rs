@@ -235,6 +235,7 @@ impl RequestHead {
                 | Known::AltSvc
                 | Known::RetryAfter
                 | Known::Attempt
+                | Known::GrpcTimeout
                 | Known::Date => {}
             }
         }

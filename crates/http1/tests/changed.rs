@@ -37,6 +37,7 @@ fn sent(fields: &str, peer: &str, trust: Trust, changes: &RequestChanges<'_>) ->
         trust,
         expectation: Expectation::Drop,
         attempt: None,
+        time_left: None,
         changes: Some(changes),
     };
     let mut out = Vec::new();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use http1::connection::{Persistence, Version};
 use http1::forward::{self, Expectation, RequestRewrite, ResponseRewrite, Trust};
@@ -20,6 +21,7 @@ const REWRITE: RequestRewrite<'_> = RequestRewrite {
     trust: Trust::Untrusted,
     expectation: Expectation::Drop,
     attempt: None,
+    time_left: None,
     changes: None,
 };
 
@@ -238,8 +240,31 @@ fn a_head_that_says_already_what_is_to_be_said_goes_on_as_it_came() {
     assert!(prefixed.starts_with("GET /p/x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n"), "{prefixed}");
 }
 
+#[test]
+fn what_is_left_of_a_calls_time_is_said_in_place_of_what_came() {
+    let text = "POST /a.B/C HTTP/1.1\r\nHost: a.test\r\nA: b\r\nGRPC-Timeout: 5S\r\nTE: trailers\r\n\r\n";
+    let timeouts = |time_left| {
+        let out = forwarded(text, RequestRewrite { attempt: Some(2), time_left, ..REWRITE }).to_ascii_lowercase();
+        out.lines().filter(|line| line.starts_with("grpc-timeout")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(timeouts(None), ["grpc-timeout: 5s"], "a call without a deadline of its own goes on as it came");
+    let hours = 3600 * 1000;
+    for (left, said) in [
+        (Duration::from_millis(4_321), "4321m"),
+        (Duration::from_micros(1_999), "1m"),
+        (Duration::from_micros(999), "1m"),
+        (Duration::ZERO, "1m"),
+        (Duration::from_millis(99_999_999), "99999999m"),
+        (Duration::from_millis(100_000_999), "100000s"),
+        (Duration::from_secs(hours), "3600000s"),
+        (Duration::MAX, "99999999s"),
+    ] {
+        assert_eq!(timeouts(Some(left)), [format!("grpc-timeout: {said}")], "{left:?}");
+    }
+}
+
 /// A field of every kind that means something, and two that mean nothing.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "Accept: */*",
     "Connection: x-named",
     "Connection: keep-alive",
@@ -259,6 +284,7 @@ const FIELDS: [&str; 22] = [
     "Alt-Svc: h3=\":443\"",
     "Retry-After: 1",
     "Lazaret-Attempt: 2",
+    "grpc-timeout: 5S",
     "Date: today",
     "Content-Length: 7",
     "Transfer-Encoding: chunked",
@@ -275,6 +301,7 @@ fn lines_that_are_copied_together_are_those_that_go_on_one_by_one() {
         RequestRewrite { host: "a.test", trust: Trust::Trusted, ..REWRITE },
         RequestRewrite { host: "a.test", expectation: Expectation::Forward, ..REWRITE },
         RequestRewrite { host: "a.test", attempt: Some(3), ..REWRITE },
+        RequestRewrite { host: "a.test", attempt: Some(3), time_left: Some(Duration::from_secs(3)), ..REWRITE },
     ];
     let mut compared = 0;
     for first in FIELDS {

@@ -161,7 +161,7 @@ proptest! {
         prop_assert_eq!(head.parse(text.as_bytes(), &LIMITS), Ok(Parsed::Complete));
         let before = head.view(text.as_bytes());
         let rewrite = RequestRewrite {
-            prefix: "/", host: "d1", peer: [192, 0, 2, 7].into(), client: [192, 0, 2, 7].into(), proto: "http", trust: Trust::Untrusted, expectation: Expectation::Drop, attempt: None, changes: None,
+            prefix: "/", host: "d1", peer: [192, 0, 2, 7].into(), client: [192, 0, 2, 7].into(), proto: "http", trust: Trust::Untrusted, expectation: Expectation::Drop, attempt: None, time_left: None, changes: None,
         };
         let mut out = Vec::new();
         forward::request(&mut out, &before, &rewrite);

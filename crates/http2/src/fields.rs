@@ -48,6 +48,7 @@ pub(crate) fn judge(name: &HeaderName, value: &HeaderValue) -> Result<Place, Mal
         | Known::AltSvc
         | Known::RetryAfter
         | Known::Attempt
+        | Known::GrpcTimeout
         | Known::Date => Ok(Place::Line),
     }
 }
@@ -70,6 +71,7 @@ pub(crate) fn is_end_to_end(name: &[u8]) -> bool {
         | Known::AltSvc
         | Known::RetryAfter
         | Known::Attempt
+        | Known::GrpcTimeout
         | Known::Date => true,
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use http::Request;
 use model::outcome::OutcomeClass;
 use model::page::{ErrorPage, PageStatus};
+use model::retry::NonIdempotent;
 use model::route::RouteAction;
 use model::upstream::UpstreamHttp;
 use support::http2::{Answer, H2, run};
@@ -113,6 +114,33 @@ fn grpc_timeout_is_not_exceeded_by_any_number_of_attempts() {
     let took = started.elapsed();
     assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(5), "{took:?}");
     logged(&proxy, 504, "deadline");
+}
+
+#[test]
+fn a_repeated_call_says_what_is_left_of_its_time() {
+    let pause = Duration::from_millis(60);
+    let late = Destination::start(move |moment| match moment {
+        Moment::Accepted => vec![],
+        Moment::Request(_) => {
+            vec![Act::ReadBody, Act::Pause(pause), Act::Send(b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n".to_vec())]
+        }
+    });
+    let next = Destination::answering(200, "");
+    let proxy = setup(&[late.addr(), next.addr()])
+        .retrying()
+        .with(|cluster| cluster.retry.non_idempotent = NonIdempotent::Always)
+        .start();
+    let mut client = proxy.client();
+    client.send(
+        "POST /a.B/C HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc\r\ngrpc-timeout: 50S\r\n\
+         Content-Length: 0\r\n\r\n",
+    );
+    assert_eq!(client.response().status(), 200);
+    let said = |destination: &Destination| destination.requests()[0].message.value("grpc-timeout").unwrap();
+    assert_eq!(said(&late), "50S", "the first attempt's goes on as it came");
+    let left: u64 = said(&next).strip_suffix('m').unwrap().parse().unwrap();
+    let most = 50_000 - u64::try_from(pause.as_millis()).unwrap();
+    assert!((1..=most).contains(&left), "{left} of {most}");
 }
 
 #[test]

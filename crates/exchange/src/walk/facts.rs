@@ -1,9 +1,12 @@
 //! What the driver may ask of an exchange between two calls.
 
+use std::time::Duration;
+
 use balance::affinity::cookie::set_cookie;
 use model::id::DestinationIndex;
 use model::time::Timestamp;
 
+use super::state::CallTime;
 use super::{Exchange, State};
 use crate::snapshot::{ActionView, Snapshot};
 use crate::step::{Placement, Report, RetryDenied};
@@ -76,5 +79,14 @@ impl Exchange {
     /// before this one included.
     pub fn mark(&self) -> Option<u8> {
         (self.attempts > 1).then(|| self.before.saturating_add(self.attempts))
+    }
+
+    /// What destinations are told of the time that a call's caller gives it (`grpc-timeout`), when the running attempt is
+    /// not our first: what is left until the deadline. `None` where the call, or no call, goes on as it came.
+    pub fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        match self.call_time {
+            CallTime::Said if self.attempts > 1 => self.deadline.map(|deadline| deadline.since(now)),
+            CallTime::Said | CallTime::Unsaid => None,
+        }
     }
 }

@@ -11,7 +11,7 @@ use retry::Repeatable;
 use route::Found;
 
 use super::wait::Lack;
-use super::{Exchange, Patience, Session, State, Worker};
+use super::{CallTime, Exchange, Patience, Session, State, Worker};
 use crate::buffering;
 use crate::grpc;
 use crate::pick::{self, First, Picked};
@@ -80,6 +80,9 @@ impl Exchange {
         self.placement.cluster = Some(index);
         let rules = self.rules(cluster, snapshot);
         let (ours, theirs) = (patience(view.timeout, rules), grpc::timeout(facts));
+        if theirs.is_some() {
+            self.call_time = CallTime::Said;
+        }
         let limits = [ours, rules.per_try_timeout, Some(cluster.timeouts.idle)];
         if theirs.is_some_and(|theirs| limits.into_iter().flatten().all(|limit| theirs < limit)) {
             self.patience = Patience::Client;

@@ -45,6 +45,14 @@ pub(super) enum Patience {
     Client,
 }
 
+/// Whether the request is a call that says how long its caller waits (`grpc-timeout`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallTime {
+    /// It is none, or says nothing that can be read.
+    Unsaid,
+    Said,
+}
+
 /// The one free resend of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {

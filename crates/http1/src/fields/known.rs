@@ -41,6 +41,8 @@ pub enum Known {
     RetryAfter,
     /// `Lazaret-Attempt`, the mark of a request that a proxy repeats.
     Attempt,
+    /// `grpc-timeout`, how long the caller of a gRPC method waits.
+    GrpcTimeout,
     /// `Date`.
     Date,
 }
@@ -62,6 +64,7 @@ impl Known {
             (10, b'c') => Self::Connection.if_named(name, b"connection"),
             (10, b'k') => Self::KeepAlive.if_named(name, b"keep-alive"),
             (11, b'r') => Self::RetryAfter.if_named(name, b"retry-after"),
+            (12, b'g') => Self::GrpcTimeout.if_named(name, b"grpc-timeout"),
             (14, b'c') => Self::ContentLength.if_named(name, b"content-length"),
             (14, b'h') => Self::Hop.if_named(name, b"http2-settings"),
             (15, b'l') => Self::Attempt.if_named(name, b"lazaret-attempt"),
@@ -115,6 +118,7 @@ impl Known {
         Self::AltSvc,
         Self::RetryAfter,
         Self::Attempt,
+        Self::GrpcTimeout,
         Self::Date,
     ];
 

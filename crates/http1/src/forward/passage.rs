@@ -12,6 +12,7 @@ pub(super) fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -
         Passage::Always => true,
         Passage::Never => false,
         Passage::OfFirstAttempt => rewrite.attempt.is_none(),
+        Passage::OfWholeTime => rewrite.time_left.is_none(),
         Passage::OfExpectation => rewrite.expectation == Expectation::Forward,
         Passage::OfTrusted => rewrite.trust == Trust::Trusted,
     }
@@ -21,12 +22,14 @@ pub(super) fn goes_to_destination(field: &Field, rewrite: &RequestRewrite<'_>) -
 pub(super) fn ending_before_destination(rewrite: &RequestRewrite<'_>) -> Kinds {
     const NEVER: Kinds = requests(Passage::Never);
     const ATTEMPT: Kinds = requests(Passage::OfFirstAttempt);
+    const TIME: Kinds = requests(Passage::OfWholeTime);
     const EXPECTATION: Kinds = requests(Passage::OfExpectation);
     const TRUSTED: Kinds = requests(Passage::OfTrusted);
     let attempt = if rewrite.attempt.is_none() { Kinds::NONE } else { ATTEMPT };
+    let time = if rewrite.time_left.is_none() { Kinds::NONE } else { TIME };
     let expectation = if rewrite.expectation == Expectation::Forward { Kinds::NONE } else { EXPECTATION };
     let trusted = if rewrite.trust == Trust::Trusted { Kinds::NONE } else { TRUSTED };
-    NEVER.and(attempt).and(expectation).and(trusted)
+    NEVER.and(attempt).and(time).and(expectation).and(trusted)
 }
 
 /// Whether a response's field goes on.
@@ -55,6 +58,8 @@ enum Passage {
     Never,
     /// Where the mark is not said anew.
     OfFirstAttempt,
+    /// Where what is left of it is not said anew.
+    OfWholeTime,
     OfExpectation,
     /// From a trusted peer.
     OfTrusted,
@@ -64,6 +69,7 @@ const fn to_destination(known: Known) -> Passage {
     match known {
         Known::Other | Known::AltSvc | Known::RetryAfter | Known::Date => Passage::Always,
         Known::Attempt => Passage::OfFirstAttempt,
+        Known::GrpcTimeout => Passage::OfWholeTime,
         Known::Expect => Passage::OfExpectation,
         Known::ForwardedProto | Known::ForwardedHost | Known::ForwardedPrefix => Passage::OfTrusted,
         Known::Host
@@ -91,6 +97,7 @@ const fn to_client(known: Known) -> bool {
         | Known::ForwardedPrefix
         | Known::RetryAfter
         | Known::Attempt
+        | Known::GrpcTimeout
         | Known::Date => true,
         Known::Connection
         | Known::ContentLength

@@ -191,6 +191,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
                 Wish::None => Expectation::Drop,
             },
             attempt: self.walked.exchange.mark(),
+            time_left: self.walked.exchange.time_left(self.walked.now),
             changes: changes.as_ref(),
         };
         self.work.out.clear();

@@ -96,6 +96,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
                 Wish::None => Expectation::Drop,
             },
             attempt: self.walked.exchange.mark(),
+            time_left: self.walked.exchange.time_left(self.walked.now),
             changes: changes.as_ref(),
         };
         self.work.out.clear();
