@@ -126,6 +126,15 @@ impl InFlight {
         }
     }
 
+    /// The same where nobody knows how long the destination took: this side has not looked all the time.
+    pub fn answered_some_time(&self, now: Timestamp) {
+        let Some(record) = self.owner.record(self.slot) else { return };
+        record.progress(now);
+        if self.is_waiting.replace(false) {
+            record.wait_over();
+        }
+    }
+
     /// The destination's slot.
     pub fn slot(&self) -> Slot {
         self.slot

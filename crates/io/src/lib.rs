@@ -5,6 +5,7 @@
 //! and without waiting. Nothing here asks for `Send`: each shell lives on one thread.
 #![forbid(unsafe_code)]
 
+pub mod deadline;
 pub mod real;
 pub mod sim;
 

@@ -69,6 +69,8 @@ pub struct Monitor<I, R> {
     rested_at: Timestamp,
     /// What comes before is taken together: see [`pace`].
     calm_at: Timestamp,
+    /// Pulses say something from here on: before, nobody was there to feel them.
+    felt_from: Timestamp,
     /// When sums of what is gone are dropped next.
     forget_at: Timestamp,
     /// How the recording stood when it was last looked at.
@@ -147,6 +149,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
             drained_at: now,
             rested_at: now,
             calm_at: now,
+            felt_from: now,
             forget_at: now + FORGET_EVERY,
             recording: recorder::Standing::Off,
             spool,
@@ -285,11 +288,16 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
     }
 
     fn tick(&mut self, now: Timestamp) {
+        if now.since(self.next_tick) > AWAY {
+            self.felt_from = now + AWAY;
+        }
         // A tick that came late is not made up for.
         self.next_tick = (self.next_tick + TICK).max(now);
         let quiet = self.quiet.take(|slot| self.board.in_flight(slot));
         self.drain(Reach::All);
-        if let Some(pulses) = self.pulses.take(&self.board, self.core.core(), now) {
+        if now >= self.felt_from
+            && let Some(pulses) = self.pulses.take(&self.board, self.core.core(), now)
+        {
             self.core.handle(now, pulses);
         }
         self.budgets.advance(&self.board, now);
@@ -392,5 +400,8 @@ const PER_DESTINATION: Duration = Duration::from_micros(5);
 const LONGEST_PACE: Duration = Duration::from_millis(50);
 /// How often sums are taken, and other addresses taken over.
 const TICK: Duration = Duration::from_millis(100);
+/// A tick that is so late was kept from coming: the process stood still. What destinations said meanwhile is heard within
+/// as long again.
+const AWAY: Duration = Duration::from_secs(1);
 /// Where nobody scrapes, sums of destinations that are gone stay for so long.
 const FORGET_EVERY: Duration = Duration::from_secs(600);

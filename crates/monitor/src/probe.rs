@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use health::{ProbeOrder, Probed, Ticket};
 use model::active::ProbeKind;
 use model::address::Located;
 use model::id::{DestinationKey, Slot};
 use model::outcome::FailureKind;
-use model::time::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use upstream::{Connector, Resolve};
@@ -185,8 +185,8 @@ impl<I: Io, R: Resolve> Kit<I, R> {
         let io = self.connector.io().clone();
         // Never closed, so there is always a permit to come.
         let mut fresh = self.fresh.clone().acquire_owned().await.ok();
-        let deadline = io.now() + order.timeout;
-        let mut probe = pin!(self.probe(&order, deadline));
+        let deadline = Deadline::new(io.clone(), io.now() + order.timeout);
+        let mut probe = pin!(self.probe(&order, &deadline));
         tokio::select! {
             end = &mut probe => return end,
             () = io.sleep(HANGING_AFTER) => {}
@@ -201,7 +201,7 @@ impl<I: Io, R: Resolve> Kit<I, R> {
         end
     }
 
-    async fn probe(&self, order: &ProbeOrder, deadline: Timestamp) -> ProbeEnd {
+    async fn probe(&self, order: &ProbeOrder, deadline: &Deadline<I>) -> ProbeEnd {
         if order.base.located == Located::Nowhere {
             return ProbeEnd::failed(FailureKind::Dns, None);
         }
@@ -213,8 +213,7 @@ impl<I: Io, R: Resolve> Kit<I, R> {
                 match &self.sender {
                     None => http::probe(&self.connector, order, &message, deadline).await,
                     Some(sender) => {
-                        let at = self.connector.io().instant(deadline);
-                        let sent = tokio::time::timeout_at(at, sender.send(order, message)).await;
+                        let sent = deadline.within(sender.send(order, message)).await;
                         sent.unwrap_or(ProbeEnd::failed(FailureKind::HeadTimeout, None))
                     }
                 }

@@ -62,6 +62,7 @@ mod upload;
 mod wall;
 
 mod await_head;
+mod awake;
 mod download;
 mod front;
 

@@ -15,6 +15,7 @@ use upstream::pool::Pool;
 use upstream::{Connector, Stream};
 
 use crate::access_log::AccessLog;
+use crate::awake::Awake;
 use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::front::Front;
@@ -53,6 +54,7 @@ pub(crate) struct Local<I: Io, R> {
     /// What a connection of HTTP/2 sends is collected in here.
     pub(crate) outlet: RefCell<Vec<u8>>,
     pub(crate) presence: Presence,
+    pub(crate) awake: Awake,
     /// TLS of listeners.
     pub(crate) server_tls: ServerTls,
     /// Where it is said that a listener does not accept.

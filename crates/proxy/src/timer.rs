@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use io::Io;
+use io::deadline::made_good;
 use model::time::Timestamp;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Sleep;
@@ -18,6 +19,8 @@ pub(crate) struct Timer<I> {
     sleep: Option<Pin<Box<Sleep>>>,
     /// When the runtime's timer fires.
     armed: Timestamp,
+    /// A deadline that passed while the process stood still, and until when it was put off.
+    put_off: (Timestamp, Timestamp),
     /// Whether the task was told to the runtime's timer since it was set.
     is_registered: bool,
 }
@@ -25,14 +28,17 @@ pub(crate) struct Timer<I> {
 impl<I: Io> Timer<I> {
     /// One that was never set.
     pub(crate) fn new(io: I) -> Self {
-        Self { io, sleep: None, armed: Timestamp::MAX, is_registered: false }
+        Self { io, sleep: None, armed: Timestamp::MAX, put_off: NEVER, is_registered: false }
     }
 
-    /// Ready when `due` is past. Otherwise the task is woken by then; it may be woken earlier. To be called by one task
-    /// alone.
+    /// Ready when `due` is past, and a moment later where that is noticed late ([`made_good`]). Otherwise the task is
+    /// woken by then; it may be woken earlier. To be called by one task alone.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, due: Timestamp) -> Poll<()> {
-        if due < self.armed || self.sleep.is_none() {
-            self.arm(due);
+        let mut until = if due == self.put_off.0 { self.put_off.1 } else { due };
+        // What was asked for when it was past already is not noticed late.
+        let mut was_armed = self.sleep.is_some() && self.armed <= until;
+        if !was_armed {
+            self.arm(until);
         }
         loop {
             let Some(sleep) = &mut self.sleep else { return Poll::Pending };
@@ -46,10 +52,15 @@ impl<I: Io> Timer<I> {
             if !has_fired {
                 return Poll::Pending;
             }
-            if self.io.now() >= due {
-                return Poll::Ready(());
+            let now = self.io.now();
+            if now >= until {
+                let more = made_good(due, now).filter(|_| was_armed && until == due);
+                let Some(more) = more else { return Poll::Ready(()) };
+                until = now + more;
+                self.put_off = (due, until);
             }
-            self.arm(due);
+            self.arm(until);
+            was_armed = false;
         }
     }
 
@@ -63,6 +74,9 @@ impl<I: Io> Timer<I> {
         self.is_registered = false;
     }
 }
+
+/// Nothing was put off.
+const NEVER: (Timestamp, Timestamp) = (Timestamp::MAX, Timestamp::MAX);
 
 #[cfg(test)]
 mod tests {
@@ -114,5 +128,19 @@ mod tests {
         })
         .await;
         assert_eq!(sim.now(), due);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_waited_for_while_the_process_stands_still_has_a_second_more_and_no_longer() {
+        let sim = Sim::new();
+        let mut timer = Timer::new(sim.clone());
+        let due = Timestamp::from_millis(100);
+        assert!(poll_fn(|context| Poll::Ready(timer.poll(context, due))).await.is_pending());
+        tokio::time::advance(Duration::from_secs(20)).await;
+        poll_fn(|context| timer.poll(context, due)).await;
+        assert_eq!(sim.now(), Timestamp::from_secs(21));
+        // What is asked for only after it was over has missed nothing.
+        poll_fn(|context| timer.poll(context, Timestamp::from_millis(200))).await;
+        assert_eq!(sim.now(), Timestamp::from_secs(21));
     }
 }

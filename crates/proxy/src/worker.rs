@@ -28,6 +28,7 @@ use upstream::{Connector, Resolve, Tls};
 
 use crate::accepting::{IDLE, Place};
 use crate::access_log::AccessLog;
+use crate::awake::Awake;
 use crate::buffering::Store;
 use crate::faults::Faults;
 use crate::limits::Limits;
@@ -113,6 +114,7 @@ pub(crate) fn run<I: Io, R: Resolve>(start: Start<I, R>) -> io::Result<()> {
         stream_seats: Seats::default(),
         outlet: RefCell::default(),
         presence: Presence::default(),
+        awake: Awake::default(),
         server_tls: start.server_tls,
         faults: start.faults,
         pipes: Rc::default(),
@@ -203,6 +205,7 @@ async fn tick<I: Io, R>(local: Rc<Local<I, R>>) {
     let mut known = Arc::clone(&local.board.snapshot().config);
     loop {
         let now = local.io.now();
+        local.awake.tick(now);
         local.board.tick(now);
         let snapshot = local.board.snapshot();
         if !Arc::ptr_eq(&known, &snapshot.config) {
@@ -217,9 +220,6 @@ async fn tick<I: Io, R>(local: Rc<Local<I, R>>) {
         drop(snapshot);
         local.pool.borrow_mut().sweep(now);
         local.streams.sweep(now);
-        local.io.sleep_until(now + TICK).await;
+        local.io.sleep_until(now + Awake::TICK).await;
     }
 }
-
-/// Far below the 2 s after which a worker counts as hanging.
-const TICK: Duration = Duration::from_millis(500);

@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use http1::proxy_header::{self, OnBehalf};
 use model::address::{Scheme, Url};
 use model::cluster::UpstreamTls;
@@ -19,7 +20,6 @@ use model::time::Timestamp;
 use model::tls::Alpn;
 use model::upstream::{Outbound, SendProxy, UpstreamHttp};
 use tokio::io::AsyncWriteExt;
-use tokio::time::timeout_at;
 
 use crate::resolve::Resolve;
 use crate::stream::Stream;
@@ -109,6 +109,15 @@ impl<I: Io, R: Resolve> Connector<I, R> {
 
     /// Connects to `target`; TCP and TLS are up by `deadline`, or it fails then.
     pub async fn connect(&self, target: Target<'_>, deadline: Timestamp) -> Result<Stream<I::Stream>, ConnectError> {
+        self.connect_within(target, &Deadline::new(self.io.clone(), deadline)).await
+    }
+
+    /// The same under a deadline that holds for what follows, too.
+    pub async fn connect_within(
+        &self,
+        target: Target<'_>,
+        deadline: &Deadline<I>,
+    ) -> Result<Stream<I::Stream>, ConnectError> {
         let (mut stream, address) = match target.literal {
             Some(address) => (self.tcp(target.sources, address, deadline).await?, address),
             None => {
@@ -125,8 +134,8 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         }
     }
 
-    async fn resolve(&self, target: Target<'_>, deadline: Timestamp) -> Result<Vec<SocketAddr>, ConnectError> {
-        let lookup = timeout_at(self.io.instant(deadline), self.resolver.resolve(target.host)).await;
+    async fn resolve(&self, target: Target<'_>, deadline: &Deadline<I>) -> Result<Vec<SocketAddr>, ConnectError> {
+        let lookup = deadline.within(self.resolver.resolve(target.host)).await;
         let failure = match lookup {
             Ok(Ok(found)) if !found.is_empty() => {
                 let v4 = found.iter().filter(|ip| ip.is_ipv4());
@@ -145,13 +154,14 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         &self,
         sources: &[IpAddr],
         addresses: &[SocketAddr],
-        deadline: Timestamp,
+        deadline: &Deadline<I>,
     ) -> Result<(I::Stream, SocketAddr), ConnectError> {
         let mut last = None;
         for (tried, &address) in addresses.iter().enumerate() {
-            let now = self.io.now();
-            let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-            match self.tcp(sources, address, now + deadline.since(now) / left).await {
+            let part = deadline.part(u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX));
+            let connected = self.tcp(sources, address, &part).await;
+            deadline.follow(&part);
+            match connected {
                 Ok(stream) => return Ok((stream, address)),
                 Err(error) if error.kind == FailureKind::Local => return Err(error),
                 Err(error) => last = Some(error),
@@ -168,10 +178,10 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         &self,
         sources: &[IpAddr],
         address: SocketAddr,
-        deadline: Timestamp,
+        deadline: &Deadline<I>,
     ) -> Result<I::Stream, ConnectError> {
         let connecting = self.io.connect_from(self.source(sources, address), address);
-        match timeout_at(self.io.instant(deadline), connecting).await {
+        match deadline.within(connecting).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(source)) => Err(ConnectError { kind: tcp_failure(&source), address: Some(address), source }),
             Err(_) => Err(timed_out(address, "no connection in time")),
@@ -183,10 +193,10 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         stream: &mut I::Stream,
         address: SocketAddr,
         who: OnBehalf,
-        deadline: Timestamp,
+        deadline: &Deadline<I>,
     ) -> Result<(), ConnectError> {
         let header = proxy_header::write(who);
-        match timeout_at(self.io.instant(deadline), stream.write_all(&header)).await {
+        match deadline.within(stream.write_all(&header)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(source)) => Err(ConnectError { kind: FailureKind::Reset, address: Some(address), source }),
             Err(_) => Err(timed_out(address, "the PROXY header is not taken in time")),
@@ -210,12 +220,12 @@ impl<I: Io, R: Resolve> Connector<I, R> {
         address: SocketAddr,
         target: Target<'_>,
         settings: &UpstreamTls,
-        deadline: Timestamp,
+        deadline: &Deadline<I>,
     ) -> Result<Stream<I::Stream>, ConnectError> {
         let refused = |source| ConnectError { kind: tls_failure(&source), address: Some(address), source };
         let client = self.tls.client(settings, target.http, target.host);
         let client = client.map_err(|error| refused(io::Error::other(error)))?;
-        let stream = match timeout_at(self.io.instant(deadline), client.handshake(stream)).await {
+        let stream = match deadline.within(client.handshake(stream)).await {
             Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
             Ok(Err(source)) => return Err(refused(source)),
             Err(_) => return Err(timed_out(address, "no end of the TLS handshake in time")),

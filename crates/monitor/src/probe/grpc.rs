@@ -12,14 +12,13 @@
 //! Sources: the gRPC health checking protocol, gRPC over HTTP/2, the encoding of protocol buffers.
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use bytes::{BufMut, Bytes, BytesMut};
 use health::ProbeOrder;
 use http::header::{CONTENT_TYPE, HeaderName, TE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request};
 use model::outcome::FailureKind;
 use model::probe_uri;
-use model::time::Timestamp;
-use tokio::time::timeout_at;
 use upstream::{Connector, Resolve, Target};
 
 use super::ProbeEnd;
@@ -29,13 +28,13 @@ use super::message::{self, Invalid};
 pub(super) async fn probe<I: Io, R: Resolve>(
     connector: &Connector<I, R>,
     order: &ProbeOrder,
-    deadline: Timestamp,
+    deadline: &Deadline<I>,
 ) -> ProbeEnd {
     let Ok(request) = request(order) else {
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
     let target = Target::of(&order.base, &order.tls, order.http, &order.outbound);
-    let stream = match connector.connect(target, deadline).await {
+    let stream = match connector.connect_within(target, deadline).await {
         Ok(stream) => stream,
         Err(error) => {
             tracing::debug!(target: "monitor", destination = %order.destination, %error, "probe could not connect");
@@ -43,14 +42,13 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         }
     };
     let service = order.request.service.as_deref().unwrap_or_default();
-    let at = connector.io().instant(deadline);
-    let mut answer = match timeout_at(at, ask(connector, stream, request, question(service))).await {
+    let mut answer = match deadline.within(ask(connector, stream, request, question(service))).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(failure)) => return ProbeEnd::failed(failure, None),
         Err(_) => return ProbeEnd::failed(FailureKind::HeadTimeout, None),
     };
     let status = Some(answer.status);
-    match timeout_at(at, judge(&mut answer)).await {
+    match deadline.within(judge(&mut answer)).await {
         Ok(Ok(())) => ProbeEnd::passed(status),
         Ok(Err(failure)) => ProbeEnd::failed(failure, status),
         Err(_) => ProbeEnd::failed(FailureKind::BodyTimeout, status),

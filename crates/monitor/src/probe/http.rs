@@ -8,17 +8,16 @@
 use std::io;
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use health::ProbeOrder;
 use http1::body::{Body, Piece};
 use http1::limits::HeadLimits;
 use http1::request::Parsed;
 use http1::response::{RequestKind, ResponseHead};
 use model::outcome::FailureKind;
-use model::time::Timestamp;
 use model::tls::Alpn;
 use model::upstream::UpstreamHttp;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout_at;
 use upstream::{Connector, Resolve, Stream, Target};
 
 use super::{ProbeEnd, ProbeMessage, http2};
@@ -27,14 +26,14 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     connector: &Connector<I, R>,
     order: &ProbeOrder,
     message: &ProbeMessage,
-    deadline: Timestamp,
+    deadline: &Deadline<I>,
 ) -> ProbeEnd {
     let Ok(request) = message.head() else {
         // Ours, and yet a failure: nobody may pass for healthy because nothing could be sent.
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
     let target = Target::of(&order.base, &order.tls, order.http, &order.outbound);
-    let mut stream = match connector.connect(target, deadline).await {
+    let mut stream = match connector.connect_within(target, deadline).await {
         Ok(stream) => stream,
         Err(error) => {
             tracing::debug!(target: "monitor", destination = %order.destination, %error, "probe could not connect");
@@ -42,12 +41,11 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         }
     };
     if speaks_http2(order, &stream) {
-        return http2::probe(connector, order, message, stream, connector.io().instant(deadline)).await;
+        return http2::probe(connector, order, message, stream, deadline).await;
     }
     let kind = if message.method == "HEAD" { RequestKind::Head } else { RequestKind::Other };
-    let deadline = connector.io().instant(deadline);
     let mut answer = Answer::default();
-    let head = timeout_at(deadline, answer.read_head(&mut stream, &request, kind)).await;
+    let head = deadline.within(answer.read_head(&mut stream, &request, kind)).await;
     let status = match head {
         Ok(Ok(status)) => status,
         Ok(Err(failure)) => return ProbeEnd::failed(failure, None),
@@ -59,7 +57,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     let Some(expected) = order.request.expect_body.as_deref() else {
         return ProbeEnd::passed(Some(status));
     };
-    match timeout_at(deadline, answer.find(&mut stream, expected.as_bytes())).await {
+    match deadline.within(answer.find(&mut stream, expected.as_bytes())).await {
         Ok(Ok(())) => ProbeEnd::passed(Some(status)),
         Ok(Err(failure)) => ProbeEnd::failed(failure, Some(status)),
         Err(_) => ProbeEnd::failed(FailureKind::BodyTimeout, Some(status)),

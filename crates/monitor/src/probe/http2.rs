@@ -6,13 +6,12 @@ use std::future::poll_fn;
 use std::rc::Rc;
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use bytes::Bytes;
 use health::ProbeOrder;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 use model::outcome::FailureKind;
 use tokio::sync::Notify;
-use tokio::time::Instant;
-use tokio::time::timeout_at;
 use upstream::h2::{Call, Connection, End, Head, Piece};
 use upstream::{Connector, Resolve, Stream};
 
@@ -25,14 +24,14 @@ pub(super) async fn probe<I: Io, R: Resolve>(
     order: &ProbeOrder,
     message: &ProbeMessage,
     stream: Stream<I::Stream>,
-    deadline: Instant,
+    deadline: &Deadline<I>,
 ) -> ProbeEnd {
     let Ok(request) = request(order, message) else {
         // Ours, and yet a failure: nobody may pass for healthy because nothing could be sent.
         return ProbeEnd::failed(FailureKind::Protocol, None);
     };
     let expected = order.request.expect_body.as_deref();
-    let mut answer = match timeout_at(deadline, ask(connector, stream, request, Bytes::new())).await {
+    let mut answer = match deadline.within(ask(connector, stream, request, Bytes::new())).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(failure)) => return ProbeEnd::failed(failure, None),
         Err(_) => return ProbeEnd::failed(FailureKind::HeadTimeout, None),
@@ -42,7 +41,7 @@ pub(super) async fn probe<I: Io, R: Resolve>(
         return ProbeEnd::failed(FailureKind::Status, Some(status));
     }
     let Some(expected) = expected else { return ProbeEnd::passed(Some(status)) };
-    match timeout_at(deadline, answer.find(expected.as_bytes())).await {
+    match deadline.within(answer.find(expected.as_bytes())).await {
         Ok(Ok(())) => ProbeEnd::passed(Some(status)),
         Ok(Err(failure)) => ProbeEnd::failed(failure, Some(status)),
         Err(_) => ProbeEnd::failed(FailureKind::BodyTimeout, Some(status)),

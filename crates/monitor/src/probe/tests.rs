@@ -5,6 +5,7 @@ use ::io::sim::{Behaviour, Sim};
 use ::io::{Listener, Share};
 use model::active::{ProbeRequest, StatusRange};
 use model::address::Url;
+use model::time::Timestamp;
 use tokio::task::LocalSet;
 use upstream::Tls;
 use upstream::resolve::TableResolver;

@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use board::Current;
+use board::{Current, InFlight};
 use exchange::snapshot::{ClusterView, DestinationView, Needs, RouteView};
 use exchange::step::TryLimit;
 use exchange::{Attempt, Exchange, Input, Snapshot, Step};
@@ -143,9 +142,14 @@ impl<'a> Walked<'a> {
         self.attempt.and_then(|attempt| attempt.limit)
     }
 
-    /// How long the running attempt's destination has taken until now.
-    pub(crate) fn waited(&self) -> Duration {
-        self.exchange.picked_at().map_or(Duration::ZERO, |picked_at| self.now.since(picked_at))
+    /// The head of the running attempt's response has come.
+    pub(crate) fn answered<I: Io, R>(&self, local: &Local<I, R>, in_flight: &InFlight) {
+        let picked_at = self.exchange.picked_at().unwrap_or(self.now);
+        if local.awake.is_since(picked_at, self.now) {
+            in_flight.answered(self.now, self.now.since(picked_at));
+        } else {
+            in_flight.answered_some_time(self.now);
+        }
     }
 
     /// Time has passed without a destination: health has moved on. Places in another configuration would be others, so

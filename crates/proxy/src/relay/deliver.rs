@@ -33,7 +33,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         let snapshot = self.walked.snapshot.clone();
         let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return self.client.abort(Abort::Cut) };
-        side.in_flight().answered(self.walked.now, self.walked.waited());
+        self.walked.answered(self.local, side.in_flight());
         let cookies = self.walked.exchange.cookies(&snapshot);
         let status = self.work.response.status();
         if self.work.response.is_interim() {

@@ -33,7 +33,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
         let snapshot = self.walked.snapshot.clone();
         let placed = self.walked.attempt.and_then(|attempt| place(&snapshot, &attempt));
         let Some((cluster, destination)) = placed else { return After::Close };
-        leg.in_flight.answered(self.walked.now, self.walked.waited());
+        self.walked.answered(self.local, &leg.in_flight);
         let cookies = self.walked.exchange.cookies(&snapshot);
         if self.work.response.is_interim() {
             return self.switch(leg, cluster, destination, &cookies);

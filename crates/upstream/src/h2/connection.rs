@@ -204,6 +204,12 @@ impl Connection {
         still
     }
 
+    /// Nobody has listened until `now`: what went before is no silence of the destination's.
+    pub(super) fn excuse(&self, now: Timestamp) {
+        let (served, bytes, _) = self.seen.get();
+        self.seen.set((served, bytes, now));
+    }
+
     /// One PING at a time; its answer counts as any other byte does.
     fn ping(&self) {
         if let Some(pings) = &mut *self.pings.borrow_mut() {

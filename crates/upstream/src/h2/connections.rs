@@ -16,13 +16,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ::io::Io;
+use ::io::deadline::Deadline;
 use model::id::Slot;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 use model::tls::Alpn;
 use model::upstream::UpstreamHttp;
 use tokio::sync::Notify;
-use tokio::time::timeout_at;
 
 use super::connection::{Connection, Place};
 use crate::connect::{ConnectError, Connector};
@@ -36,6 +36,8 @@ pub struct Connections {
     peers: RefCell<Vec<Option<Peer>>>,
     /// Connections so far.
     made: Cell<u64>,
+    /// When [`Connections::sweep`] came last.
+    swept: Cell<Timestamp>,
 }
 
 /// How long connections are kept, and whether they are asked if they live.
@@ -127,13 +129,13 @@ impl Connections {
             Wanted::Any => 0,
             Wanted::Fresh => self.made.get(),
         };
-        let at = connector.io().instant(deadline);
+        let deadline = Deadline::new(connector.io().clone(), deadline);
         loop {
             let next = self.next(key, care, from);
             match next {
                 Next::Use(place) => return Ok(Opened::Http2(place)),
                 Next::Wait(told, turn) => {
-                    if timeout_at(at, told.notified()).await.is_err() {
+                    if deadline.within(told.notified()).await.is_err() {
                         return Err(waited(FailureKind::ConnectTimeout));
                     }
                     if let Some(kind) = turn.and_then(|turn| turn.failed.get()) {
@@ -142,13 +144,13 @@ impl Connections {
                 }
                 Next::Connect(turn, told) => {
                     let _turn = TakenTurn { connections: self, slot: key.slot.index(), turn: Rc::clone(&turn) };
-                    let opened = self.connect(connector, key, told, deadline).await;
+                    let opened = self.connect(connector, key, told, &deadline).await;
                     if let Err(error) = &opened {
                         turn.failed.set(Some(error.kind));
                     }
                     return opened;
                 }
-                Next::ConnectAlone(told) => return self.connect(connector, key, told, deadline).await,
+                Next::ConnectAlone(told) => return self.connect(connector, key, told, &deadline).await,
             }
         }
     }
@@ -189,9 +191,9 @@ impl Connections {
         connector: &Connector<I, R>,
         key: &Key<'_>,
         told: Rc<Notify>,
-        deadline: Timestamp,
+        deadline: &Deadline<I>,
     ) -> Result<Opened<I::Stream>, ConnectError> {
-        let stream = connector.connect(key.target(), deadline).await?;
+        let stream = connector.connect_within(key.target(), deadline).await?;
         let spoken = match key.http {
             UpstreamHttp::Http1 => Alpn::Http11,
             UpstreamHttp::Http2 => Alpn::Http2,
@@ -202,7 +204,7 @@ impl Connections {
             return Ok(Opened::Http1(stream));
         }
         let now = connector.io().now();
-        let started = timeout_at(connector.io().instant(deadline), Connection::start(stream, told, now)).await;
+        let started = deadline.within(Connection::start(stream, told, now)).await;
         let failed = |kind, source| ConnectError { kind, address: None, source };
         let connection = match started {
             Ok(Ok(connection)) => connection,
@@ -235,12 +237,16 @@ impl Connections {
     }
 
     /// Closes what carried nothing for too long, drops what has ended, asks what stands still. For a tick, once a second
-    /// or so.
+    /// or so: after a longer pause nobody is blamed for silence.
     pub fn sweep(&self, now: Timestamp) {
+        let was_away = now.since(self.swept.replace(now)) > AWAY;
         for place in self.peers.borrow_mut().iter_mut() {
             let Some(peer) = place else { continue };
             let care = peer.care;
             peer.connections.retain(|(_, one)| {
+                if was_away && one.open() > 0 {
+                    one.excuse(now);
+                }
                 let still = one.tick(care.ping, now);
                 one.is_usable() && (one.open() > 0 || still < care.idle)
             });
@@ -293,3 +299,6 @@ fn waited(kind: FailureKind) -> ConnectError {
     let source = io::Error::other("the connection that this request waited for did not come");
     ConnectError { kind, address: None, source }
 }
+
+/// A sweep that comes so long after the one before was kept from coming.
+const AWAY: Duration = Duration::from_secs(3);
