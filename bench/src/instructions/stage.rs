@@ -65,7 +65,7 @@ fn by_crate(path: &str) -> Stage {
         "route" => Stage::Route,
         "exchange" | "retry" | "model" => Stage::Exchange,
         "balance" => Stage::Balance,
-        "board" => Stage::Board,
+        "board" | "bridge" => Stage::Board,
         "telemetry" => Stage::Metrics,
         "upstream" | "io" => Stage::Pool,
         "proxy" => Stage::Drive,

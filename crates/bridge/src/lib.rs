@@ -6,11 +6,14 @@
 //!     ^                └─ sums ──> budgets, trends                        gates ──────┘
 //! ```
 //!
-//! Pure: whoever turns the health core (the monitor over real sockets, the policy lab in virtual time) calls this with the
-//! time of its own clock, so both do the very same.
+//! Pure: whoever turns the health core (the monitor over real sockets, the policy lab in virtual time) and whoever carries
+//! requests (the proxy, and the lab again) calls this with the time of its own clock, so all do the very same.
 //!
-//! Read in this order: [`feed`] and [`pulses`] (board to core), [`publish`] (core to board), [`budgets`], [`gates`].
+//! Read in this order: [`settle`] (attempts to board), [`feed`] and [`pulses`] (board to core), [`publish`] (core to board),
+//! [`budgets`], [`gates`].
 #![forbid(unsafe_code)]
+
+pub mod settle;
 
 pub mod feed;
 

@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use board::{Ended, GateGuard, Trend};
+use board::{GateGuard, Trend};
+use bridge::settle;
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::Needs;
-use exchange::step::{Cost, Part, Places, Refused, Shared, Telling};
+use exchange::step::{Cost, Part, Places, Refused, Shared};
 use exchange::{Admission, Report, Snapshot, Step};
 use model::id::Slot;
-use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
 use crate::limits::{Limits, Permit};
@@ -74,8 +74,7 @@ impl<'a> Sharing<'a> {
         self.read.take();
     }
 
-    /// Puts an ended attempt into the board. The gate stays shut until the core has heard of what came of it; after an
-    /// end that says nothing it opens again at once.
+    /// Puts an ended attempt into the board, and gives up what it held.
     #[inline]
     pub(crate) fn settle(&self, report: Option<Report>, slot: Option<Slot>, needs: Needs, next: &Step) {
         if self.ending.borrow().is_some()
@@ -83,17 +82,8 @@ impl<'a> Sharing<'a> {
         {
             self.settle_held(held, report, next);
         }
-        let (Some(report), Some(slot)) = (report, slot) else { return };
-        match needs {
-            Needs::Nothing | Needs::Failures if report.telling() == Telling::AsSum => {
-                self.board.count(slot, report.outcome.class, report.which);
-            }
-            // A cluster without passive policies still has probes that a failure calls for earlier.
-            Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
-                let Report { picked_at, which, outcome, .. } = report;
-                let ended = Ended { picked_at, ended_at: self.now.get(), which, outcome };
-                self.board.report(slot, ended);
-            }
+        if let (Some(report), Some(slot)) = (report, slot) {
+            settle::outcome(self.board, self.now.get(), &report, slot, needs);
         }
     }
 
@@ -116,14 +106,8 @@ impl<'a> Sharing<'a> {
                 | Step::Done => drop(place),
             },
         }
-        match (report.admission, report.outcome.class) {
-            (Admission::Gate, OutcomeClass::Neutral) => drop(gate),
-            (Admission::Gate, _) => {
-                if let Some(gate) = gate {
-                    gate.keep();
-                }
-            }
-            (Admission::Open | Admission::Place, _) => self.hand_back(Held { gate, place: None }),
+        if let Some(gate) = settle::gate(&report, gate) {
+            self.hand_back(Held { gate: Some(gate), place: None });
         }
     }
 
@@ -168,7 +152,7 @@ impl Shared for Sharing<'_> {
     }
 
     fn claim(&self, slot: Slot, places: Option<Places>) -> Result<(), Refused> {
-        let gate = self.board.claim_gate(slot, self.now.get(), GATE_LEASE).ok_or(Refused::Gate)?;
+        let gate = self.board.claim_gate(slot, self.now.get(), settle::GATE_LEASE).ok_or(Refused::Gate)?;
         let place = match places {
             None => None,
             // The gate opens again.
@@ -216,6 +200,3 @@ impl Shared for Sharing<'_> {
         is_admitted
     }
 }
-
-/// A trial request that takes longer than this no longer keeps others out.
-const GATE_LEASE: Duration = Duration::from_secs(60);

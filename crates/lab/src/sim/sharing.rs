@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use board::{Ended, GateGuard, Trend};
+use board::{GateGuard, Trend};
+use bridge::settle;
+use exchange::Report;
 use exchange::limit::{ClientKey, Pace, Rule};
 use exchange::snapshot::{Needs, Snapshot};
-use exchange::step::{Cost, Places, Refused, Shared, Telling};
-use exchange::{Admission, Report};
+use exchange::step::{Cost, Places, Refused, Shared};
 use model::id::Slot;
-use model::outcome::OutcomeClass;
 use model::time::Timestamp;
 
 /// One call's access to the board.
@@ -36,27 +36,9 @@ impl<'a> Sharing<'a> {
     ) -> Option<GateGuard> {
         let new = self.gate.into_inner();
         let Some(report) = report else { return new.or(held) };
-        let kept = match (report.admission, report.outcome.class) {
-            (Admission::Gate, OutcomeClass::Neutral) => None,
-            (Admission::Gate, _) => {
-                if let Some(gate) = held {
-                    gate.keep();
-                }
-                None
-            }
-            (Admission::Open | Admission::Place, _) => held,
-        };
+        let kept = settle::gate(report, held);
         if let Some(slot) = slot {
-            match needs {
-                Needs::Nothing | Needs::Failures if report.telling() == Telling::AsSum => {
-                    self.board.count(slot, report.outcome.class, report.which);
-                }
-                Needs::Nothing | Needs::Failures | Needs::EveryOutcome => {
-                    let Report { picked_at, which, outcome, .. } = *report;
-                    let ended = Ended { picked_at, ended_at: self.now, which, outcome };
-                    self.board.report(slot, ended);
-                }
-            }
+            settle::outcome(self.board, self.now, report, slot, needs);
         }
         new.or(kept)
     }
@@ -84,7 +66,7 @@ impl Shared for Sharing<'_> {
     }
 
     fn claim(&self, slot: Slot, _: Option<Places>) -> Result<(), Refused> {
-        let guard = self.board.claim_gate(slot, self.now, GATE_LEASE).ok_or(Refused::Gate)?;
+        let guard = self.board.claim_gate(slot, self.now, settle::GATE_LEASE).ok_or(Refused::Gate)?;
         self.gate.replace(Some(guard));
         Ok(())
     }
@@ -118,6 +100,3 @@ impl Shared for Sharing<'_> {
         true
     }
 }
-
-/// As in the proxy: a trial request that takes longer than this no longer keeps others out.
-const GATE_LEASE: Duration = Duration::from_secs(60);
