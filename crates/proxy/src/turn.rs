@@ -98,8 +98,8 @@ pub(crate) async fn serve<I: Io, R: Resolve>(
     if view.is_self_check(&request) {
         return Box::pin(answer::self_check(local, client, work, view, facts, now)).await;
     }
-    let (peer, scheme, sent) = (client.address, client.scheme(), client.sent);
-    let (walked, step) = Walked::begin(local, now, &request, Asker { view, peer, client: facts.client, scheme, sent });
+    let asker = Asker { view, peer: client.address, client: facts.client, scheme: client.scheme() };
+    let (walked, step) = Walked::begin(local, now, &request, asker, client.sent);
     if cross::is_wanted(&walked, &step, &request) {
         let begun = Begun { walked, step, address: facts.client, kind: facts.kind };
         return cross::serve(local, client, work, view, begun).await;

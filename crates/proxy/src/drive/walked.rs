@@ -47,8 +47,6 @@ pub(crate) struct Asker<'v> {
     pub(crate) client: IpAddr,
     /// What its connection speaks.
     pub(crate) scheme: Scheme,
-    /// Bytes that were sent to it before.
-    pub(crate) sent: u64,
 }
 
 /// What a request's body may be.
@@ -63,12 +61,14 @@ pub(crate) struct BodyBounds {
 }
 
 impl<'a> Walked<'a> {
-    /// The head of a request has come at `now`; what is to be done first.
+    /// The head of a request has come at `now`, on a connection to which so many bytes were `sent` before; what is to be
+    /// done first.
     pub(crate) fn begin<I: Io, R>(
         local: &'a Local<I, R>,
         now: Timestamp,
         request: &Request<'_>,
         asker: Asker<'_>,
+        sent: u64,
     ) -> (Self, Step) {
         let snapshot = local.board.snapshot();
         let sharing = Sharing::new(&local.board, &local.limits, now);
@@ -89,7 +89,7 @@ impl<'a> Walked<'a> {
         let (exchange, step) = Exchange::begin(now, &facts, &snapshot, &mut local.picks.borrow_mut(), &sharing);
         let trust = client_address::trust(&asker.view.config, asker.peer);
         let id = local.ids.of(&snapshot.config.answers.request_id, trust, request);
-        let (attempt, origin, record) = (None, Origin::Fresh, Record::begin(now, asker.sent));
+        let (attempt, origin, record) = (None, Origin::Fresh, Record::begin(now, sent));
         (Self { now, snapshot, exchange, sharing, attempt, origin, id, record }, step)
     }
 

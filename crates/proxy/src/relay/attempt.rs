@@ -6,7 +6,6 @@ use std::task::Poll;
 
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
-use http1::forward::{Expectation, RequestRewrite};
 use http2::error::Malformed;
 use io::Io;
 use model::address::Scheme;
@@ -23,12 +22,9 @@ use super::outgoing::Outgoing;
 use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
 use super::walk::Relay;
-use crate::buffering;
 use crate::changes;
-use crate::client_address;
-use crate::drive::{Bounds, place, unsent};
+use crate::drive::{Asker, Bounds, answered, place, unsent};
 use crate::leg::{self, NoLeg, Origin};
-use crate::upload::Wish;
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
     /// Runs one attempt up to its head or its failure.
@@ -174,29 +170,14 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
         cluster: &ClusterView,
     ) -> Result<(), Malformed> {
         let request = self.work.request.view(&self.work.head);
-        let host = changes::host(&self.walked.exchange, &self.walked.snapshot, cluster, destination, &request);
-        let changes =
-            changes::of_request(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref(), || {
-                changes::ends(self.peer.on_behalf, self.local.ids.bits())
-            });
-        let rewrite = RequestRewrite {
-            prefix: &destination.address.path,
-            host,
-            peer: self.peer.address,
-            client: self.address,
-            proto: self.peer.scheme.as_str(),
-            trust: client_address::trust(&self.view.config, self.peer.address),
-            expectation: match self.upload.expectation() {
-                Wish::Pending => Expectation::Forward,
-                Wish::None => Expectation::Drop,
-            },
-            attempt: self.walked.exchange.mark(),
-            time_left: self.walked.exchange.time_left(self.walked.now),
-            changes: changes.as_ref(),
-        };
+        let (peer, scheme) = (self.peer.address, self.peer.scheme);
+        let asker = Asker { view: self.view, peer, client: self.address, scheme };
         self.work.out.clear();
         self.work.reply.clear();
-        http1::forward::request(&mut self.work.out, &request, &rewrite);
+        let (out, to) = (&mut self.work.out, (cluster, destination));
+        self.walked.write_head(out, &request, to, asker, self.upload.expectation(), || {
+            changes::ends(self.peer.on_behalf, self.local.ids.bits())
+        });
         side.head(&mut self.work.out, request.framing())?;
         self.upload.rewind(self.client);
         Ok(())
@@ -232,12 +213,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
 
     fn head(&mut self, side: Outgoing<I::Stream>) -> Input {
         let response = self.work.response.view(&self.work.reply);
-        let input = Input::ResponseHead {
-            status: response.status(),
-            retry_after: response.has_retry_after(),
-            body_replayable: self.upload.replayable(),
-            content: buffering::content(&response),
-        };
+        let input = answered(&response, self.upload.replayable());
         self.destination = Some(side);
         input
     }

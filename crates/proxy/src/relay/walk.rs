@@ -77,8 +77,8 @@ pub(crate) async fn serve<I: Io, R: Resolve, C: ClientSide>(
     if view.is_self_check(&request) {
         return super::answer::self_check(local, client, peer, request, view, kind).await;
     }
-    let asker = Asker { view, peer: peer.address, client: address, scheme: peer.scheme, sent: 0 };
-    let (walked, step) = Walked::begin(local, now, &request, asker);
+    let asker = Asker { view, peer: peer.address, client: address, scheme: peer.scheme };
+    let (walked, step) = Walked::begin(local, now, &request, asker, 0);
     let begun = Begun { walked, step, address, kind };
     go_on(local, client, peer, work, view, timer, begun).await;
 }

@@ -2,7 +2,6 @@
 
 use exchange::snapshot::{ClusterView, DestinationView};
 use exchange::{Attempt, Connection, Input};
-use http1::forward::{Expectation, RequestRewrite};
 use io::Io;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::time::Timestamp;
@@ -11,13 +10,11 @@ use upstream::Resolve;
 use super::Turn;
 use crate::await_head::ClientFault;
 use crate::await_head::{Awaited, Wires, await_head};
-use crate::buffering;
 use crate::changes;
-use crate::client_address;
-use crate::drive::{Bounds, place, unsent};
+use crate::drive::{Asker, Bounds, answered, place, unsent};
 use crate::front::Front;
 use crate::leg::{self, Leg, NoLeg, Origin};
-use crate::upload::{Moved, Wish};
+use crate::upload::Moved;
 
 impl<I: Io, R: Resolve> Turn<'_, I, R> {
     /// Runs one attempt up to its head or its failure.
@@ -79,30 +76,15 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
     fn prepare(&mut self, destination: &DestinationView, cluster: &ClusterView) -> Result<(), Moved> {
         self.upload.take_ahead(&mut self.work.window, &mut self.client.input)?;
         let request = self.work.request.view(&self.work.head);
-        let host = changes::host(&self.walked.exchange, &self.walked.snapshot, cluster, destination, &request);
-        let changes =
-            changes::of_request(&self.walked.exchange, &self.walked.snapshot, self.walked.id.as_deref(), || {
-                changes::ends(self.client.on_behalf(), self.local.ids.bits())
-            });
-        let rewrite = RequestRewrite {
-            prefix: &destination.address.path,
-            host,
-            peer: self.client.address,
-            client: self.facts.client,
-            proto: self.client.scheme().as_str(),
-            trust: client_address::trust(&self.view.config, self.client.address),
-            expectation: match self.upload.expectation() {
-                Wish::Pending => Expectation::Forward,
-                Wish::None => Expectation::Drop,
-            },
-            attempt: self.walked.exchange.mark(),
-            time_left: self.walked.exchange.time_left(self.walked.now),
-            changes: changes.as_ref(),
-        };
+        let (peer, scheme) = (self.client.address, self.client.scheme());
+        let asker = Asker { view: self.view, peer, client: self.facts.client, scheme };
         self.work.out.clear();
         self.work.reply.clear();
         self.work.front = Front::default();
-        http1::forward::request(&mut self.work.out, &request, &rewrite);
+        let (out, to) = (&mut self.work.out, (cluster, destination));
+        self.walked.write_head(out, &request, to, asker, self.upload.expectation(), || {
+            changes::ends(self.client.on_behalf(), self.local.ids.bits())
+        });
         self.upload.rewind(&self.work.window, &mut self.work.out);
         Ok(())
     }
@@ -125,12 +107,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     fn head(&mut self, leg: Leg<I::Stream>) -> Input {
         let response = self.work.response.view(&self.work.reply);
-        let input = Input::ResponseHead {
-            status: response.status(),
-            retry_after: response.has_retry_after(),
-            body_replayable: self.upload.replayable(),
-            content: buffering::content(&response),
-        };
+        let input = answered(&response, self.upload.replayable());
         self.leg = Some(leg);
         input
     }
