@@ -2,12 +2,16 @@
 //!
 //! [`real::Real`] is the kernel: every call is dispatched statically and nothing is boxed, so the trait costs nothing.
 //! [`sim::Sim`] is a network in memory on tokio's clock: with that clock paused a test runs in virtual time, exactly
-//! and without waiting. Nothing here asks for `Send`: each shell lives on one thread.
+//! and without waiting. Nothing here asks for `Send`: each shell lives on one thread. [`MaybeTls`] is a connection of either
+//! with or without TLS over it.
 #![forbid(unsafe_code)]
 
 pub mod deadline;
+mod maybe_tls;
 pub mod real;
 pub mod sim;
+
+pub use maybe_tls::{MaybeTls, Session};
 
 use std::future::Future;
 use std::io;
