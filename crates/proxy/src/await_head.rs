@@ -249,6 +249,7 @@ impl<I: Io, R> Wait<'_, I, R> {
             let since = Since { progress: self.progress, is_client_asked, expectation, replay };
             match ready!(self.bounds.poll(context, local, &mut client.timer, since)) {
                 Late::Deadline => return Poll::Ready(Awaited::Deadline),
+                Late::ClientDeadline => return Poll::Ready(Awaited::Failed(FailureKind::ClientDeadline)),
                 Late::Client => return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled)),
                 Late::Try => return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout)),
                 Late::Destination => return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout)),

@@ -260,6 +260,9 @@ impl<I: Io, R> Delivery<'_, '_, '_, I, R> {
                 Delivered::Deadline
             } else if is_blocked {
                 Delivered::ClientGone
+            } else if moved == Moved::ByClient {
+                // The destination may be waiting for the rest of the request.
+                Delivered::Broken(FailureKind::ClientBody)
             } else {
                 Delivered::Broken(FailureKind::BodyTimeout)
             }

@@ -18,5 +18,5 @@ mod walked;
 
 pub(crate) use self::ended::{Delivered, HOLD, SEND, end_of, unsent};
 pub(crate) use self::heads::answered;
-pub(crate) use self::patience::{Bounds, Late, Since};
+pub(crate) use self::patience::{Bounds, ClientTime, Late, Since};
 pub(crate) use self::walked::{Asker, BodyBounds, Walked, place};

@@ -12,7 +12,7 @@ use crate::leg::Origin;
 pub(crate) enum Delivered {
     /// Whole.
     Whole,
-    /// It broke off, or stood still.
+    /// It broke off, or stood still: for want of the request's body where that is the client's doing.
     Broken(FailureKind),
     /// The client went away, or took nothing for too long.
     ClientGone,
@@ -26,6 +26,7 @@ impl Delivered {
         match self {
             Self::Whole => "",
             Self::Broken(FailureKind::BodyTimeout) => "body-timeout",
+            Self::Broken(FailureKind::ClientBody) => "request-body-timeout",
             Self::Broken(_) => "body-cut",
             Self::ClientGone => "client-gone",
             Self::Deadline => "deadline",

@@ -24,6 +24,16 @@ pub(crate) struct Bounds<'a> {
     /// Asked before a learnt limit ends the attempt.
     pub(crate) may_be_cut: &'a dyn Fn(Timestamp, Replay) -> bool,
     pub(crate) deadline: Option<Timestamp>,
+    pub(crate) client: ClientTime,
+}
+
+/// What of an attempt's time is the client's, in which the destination waits for the body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientTime {
+    /// It is for the client to go on, since then.
+    since: Option<Timestamp>,
+    /// Before.
+    took: Duration,
 }
 
 /// Where the attempt stands.
@@ -42,7 +52,9 @@ pub(crate) struct Since {
 pub(crate) enum Late {
     /// The exchange's.
     Deadline,
-    /// The client's, which sends no more of its body.
+    /// The same, and too much of it was the client's.
+    ClientDeadline,
+    /// The client's, which sends no more of its body, or not all of it by the deadline.
     Client,
     /// The attempt's own.
     Try,
@@ -62,9 +74,21 @@ impl Bounds<'_> {
         timer: &mut Timer<I>,
         since: Since,
     ) -> Poll<Late> {
+        let is_for_client = since.is_client_asked && since.expectation == Wish::None;
+        match (self.client.since, is_for_client) {
+            (None, true) => self.client.since = Some(local.io.now()),
+            (Some(at), false) => {
+                self.client.since = None;
+                self.client.took += local.io.now().since(at);
+            }
+            (None, false) | (Some(_), true) => {}
+        }
         loop {
             let idle = since.progress.unwrap_or(self.connected) + self.idle;
-            let per_try = self.per_try.map_or(Timestamp::MAX, |limit| self.started + limit.span());
+            let per_try = match self.per_try {
+                Some(limit) if !is_for_client => self.started + self.client.took + limit.span(),
+                Some(_) | None => Timestamp::MAX,
+            };
             let deadline = self.deadline.unwrap_or(Timestamp::MAX);
             let patience = match since.expectation {
                 Wish::Pending => self.connected + PATIENCE_FOR_100,
@@ -75,8 +99,11 @@ impl Bounds<'_> {
                 return Poll::Pending;
             }
             return Poll::Ready(match due {
+                _ if is_for_client && (due == deadline || due == idle) => Late::Client,
+                _ if due == deadline && self.client.took > deadline.since(self.started) / A_PART => {
+                    Late::ClientDeadline
+                }
                 _ if due == deadline => Late::Deadline,
-                _ if due == idle && since.is_client_asked && since.expectation == Wish::None => Late::Client,
                 _ if due == per_try && self.is_cut_short(local, since.replay) => Late::Try,
                 _ if due == idle => Late::Destination,
                 _ if due == per_try => {
@@ -97,5 +124,7 @@ impl Bounds<'_> {
     }
 }
 
+/// Who gets less than nine tenths of the time that a deadline leaves, because the client took the rest, has not missed it.
+const A_PART: u32 = 10;
 /// A client that waits for a 100 gets one from us when the destination has sent neither it nor an answer for so long.
 const PATIENCE_FOR_100: Duration = Duration::from_secs(1);

@@ -23,7 +23,7 @@ use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
 use super::walk::Relay;
 use crate::changes;
-use crate::drive::{Asker, Bounds, answered, place, unsent};
+use crate::drive::{Asker, Bounds, ClientTime, answered, place, unsent};
 use crate::leg::{self, NoLeg, Origin};
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
@@ -199,6 +199,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
             per_try: limit,
             may_be_cut: &may_be_cut,
             deadline: self.walked.exchange.deadline(),
+            client: ClientTime::default(),
         };
         let wires = Wires {
             local: self.local,

@@ -162,6 +162,7 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
             let since = Since { progress: self.progress, is_client_asked, expectation, replay };
             match ready!(self.bounds.poll(context, local, timer, since)) {
                 Late::Deadline => return Poll::Ready(Awaited::Deadline),
+                Late::ClientDeadline => return Poll::Ready(Awaited::Failed(FailureKind::ClientDeadline)),
                 Late::Client => return Poll::Ready(Awaited::ClientFault(Fault::Stalled)),
                 Late::Try => return Poll::Ready(Awaited::Failed(FailureKind::TryTimeout)),
                 Late::Destination => return Poll::Ready(Awaited::Failed(FailureKind::HeadTimeout)),

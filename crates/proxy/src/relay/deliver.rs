@@ -224,7 +224,8 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, '_, '_, I, R, C, 
             Ok(waits) => waits,
             Err(delivered) => return Poll::Ready(delivered),
         };
-        if self.poll_rest(context) == Moved::ClientGone {
+        let moved = self.poll_rest(context);
+        if moved == Moved::ClientGone {
             return Poll::Ready(Delivered::ClientGone);
         }
         self.note_progress();
@@ -233,6 +234,8 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Delivery<'_, '_, '_, I, R, C, 
         self.wires.timer.poll(context, due).map(|()| match waits {
             _ if due == deadline => Delivered::Deadline,
             Waits::ForClient => Delivered::ClientGone,
+            // It may be waiting for the rest of the request.
+            Waits::ForDestination if moved == Moved::ByClient => Delivered::Broken(FailureKind::ClientBody),
             Waits::ForDestination => Delivered::Broken(FailureKind::BodyTimeout),
         })
     }

@@ -11,7 +11,7 @@ use super::Turn;
 use crate::await_head::ClientFault;
 use crate::await_head::{Awaited, Wires, await_head};
 use crate::changes;
-use crate::drive::{Asker, Bounds, answered, place, unsent};
+use crate::drive::{Asker, Bounds, ClientTime, answered, place, unsent};
 use crate::front::Front;
 use crate::leg::{self, Leg, NoLeg, Origin};
 use crate::upload::Moved;
@@ -100,6 +100,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
             per_try: limit,
             may_be_cut: &may_be_cut,
             deadline: self.walked.exchange.deadline(),
+            client: ClientTime::default(),
         };
         let wires = Wires { local: self.local, client: self.client, leg, work: self.work, upload: &mut self.upload };
         await_head(wires, bounds, (self.facts.kind, self.facts.version)).await
