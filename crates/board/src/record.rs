@@ -97,6 +97,10 @@ impl Record {
         self.0.in_flight.store(self.in_flight().saturating_sub(1), Ordering::Release);
     }
 
+    pub(crate) fn wait_begun(&self) {
+        self.0.waiting.store(self.waiting().wrapping_add(1), Ordering::Relaxed);
+    }
+
     pub(crate) fn wait_over(&self) {
         self.0.waiting.store(self.waiting().saturating_sub(1), Ordering::Relaxed);
     }

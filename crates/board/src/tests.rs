@@ -80,6 +80,26 @@ fn attempts_in_flight_add_up_over_workers() {
 }
 
 #[test]
+fn time_in_which_the_client_is_waited_for_is_not_the_destinations() {
+    let board = Board::new(1, Arc::new(0));
+    let worker = board.worker(WorkerId(0)).unwrap();
+    let at = Timestamp::from_millis;
+    let in_flight = worker.start(Slot(0));
+    in_flight.wait_for_client(at(1));
+    assert_eq!((board.in_flight(Slot(0)), board.waiting(Slot(0))), (1, 0));
+    in_flight.wait_for_destination(at(9_001));
+    assert_eq!(board.waiting(Slot(0)), 1);
+    in_flight.answered(at(9_011), Duration::from_millis(9_010));
+    assert_eq!(board.waiting(Slot(0)), 0);
+    let counts = board.first_bytes(Slot(0));
+    assert_eq!(counts.get(first_byte::bucket(Duration::from_millis(10))), Some(&1));
+    drop(in_flight);
+    // One that goes while its client is waited for leaves nothing behind.
+    worker.start(Slot(0)).wait_for_client(at(9_012));
+    assert_eq!((board.in_flight(Slot(0)), board.waiting(Slot(0))), (0, 0));
+}
+
+#[test]
 fn a_success_writes_nothing_that_another_worker_or_the_core_reads_as_news() {
     let snapshot = Arc::new(7);
     let board = Board::new(2, Arc::clone(&snapshot));

@@ -52,7 +52,12 @@ impl<S> Worker<S> {
             record.enter();
             state.stir(slot);
         }
-        InFlight { owner: Rc::clone(&self.owner), slot, is_waiting: Cell::new(true) }
+        InFlight {
+            owner: Rc::clone(&self.owner),
+            slot,
+            waits: Cell::new(Waits::ForDestination),
+            for_client: Cell::new(Duration::ZERO),
+        }
     }
 
     /// A first try ended well: a count, no event.
@@ -111,8 +116,18 @@ impl<S> Clone for Worker<S> {
 pub struct InFlight {
     owner: Rc<Owner>,
     slot: Slot,
-    /// Its response head has not come.
-    is_waiting: Cell<bool>,
+    waits: Cell<Waits>,
+    /// How long it has waited for its client.
+    for_client: Cell<Duration>,
+}
+
+/// For whom an attempt waits until its response's head has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    ForDestination,
+    /// For the rest of the request, since then.
+    ForClient(Timestamp),
+    Over,
 }
 
 impl InFlight {
@@ -120,9 +135,34 @@ impl InFlight {
     pub fn answered(&self, now: Timestamp, time: Duration) {
         let Some(record) = self.owner.record(self.slot) else { return };
         record.progress(now);
-        if self.is_waiting.replace(false) {
+        let for_client = self.for_client.get();
+        let for_client = match self.waits.replace(Waits::Over) {
+            Waits::ForDestination => {
+                record.wait_over();
+                for_client
+            }
+            Waits::ForClient(since) => for_client + now.since(since),
+            Waits::Over => return,
+        };
+        record.first_byte(first_byte::bucket(time.saturating_sub(for_client)));
+    }
+
+    /// It is for the client to go on with its request: what time passes is not the destination's.
+    pub fn wait_for_client(&self, now: Timestamp) {
+        let Some(record) = self.owner.record(self.slot) else { return };
+        if self.waits.get() == Waits::ForDestination {
+            self.waits.set(Waits::ForClient(now));
             record.wait_over();
-            record.first_byte(first_byte::bucket(time));
+        }
+    }
+
+    /// It is for the destination to go on again.
+    pub fn wait_for_destination(&self, now: Timestamp) {
+        let Some(record) = self.owner.record(self.slot) else { return };
+        if let Waits::ForClient(since) = self.waits.get() {
+            self.waits.set(Waits::ForDestination);
+            self.for_client.set(self.for_client.get() + now.since(since));
+            record.wait_begun();
         }
     }
 
@@ -130,7 +170,7 @@ impl InFlight {
     pub fn answered_some_time(&self, now: Timestamp) {
         let Some(record) = self.owner.record(self.slot) else { return };
         record.progress(now);
-        if self.is_waiting.replace(false) {
+        if self.waits.replace(Waits::Over) == Waits::ForDestination {
             record.wait_over();
         }
     }
@@ -144,7 +184,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(record) = self.owner.state().and_then(|state| state.records.get(self.slot.0)) {
-            if self.is_waiting.get() {
+            if self.waits.get() == Waits::ForDestination {
                 record.wait_over();
             }
             record.leave();

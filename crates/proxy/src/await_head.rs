@@ -243,11 +243,11 @@ impl<I: Io, R> Wait<'_, I, R> {
 
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let Wires { local, client, upload, .. } = &mut self.wires;
+            let Wires { local, client, leg, upload, .. } = &mut self.wires;
             let (expectation, replay) = (upload.expectation(), upload.replayable());
             let is_client_asked = moved == Moved::ByClient;
             let since = Since { progress: self.progress, is_client_asked, expectation, replay };
-            match ready!(self.bounds.poll(context, local, &mut client.timer, since)) {
+            match ready!(self.bounds.poll(context, local, &mut client.timer, &leg.in_flight, since)) {
                 Late::Deadline => return Poll::Ready(Awaited::Deadline),
                 Late::ClientDeadline => return Poll::Ready(Awaited::Failed(FailureKind::ClientDeadline)),
                 Late::Client => return Poll::Ready(Awaited::ClientFault(ClientFault::Stalled)),

@@ -6,12 +6,14 @@ mod support;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use model::id::Slot;
 use model::outcome::OutcomeClass;
 use model::upstream::UpstreamHttp;
 use support::{Proxy, Setup, setup};
 use testkit::destination::{Act, Destination, Moment, answer};
 use testkit::frames::{Connection, Frames, OK};
 use testkit::message::Expect;
+use testkit::wait::eventually;
 
 const HEAD: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf";
 const REST: &str = "is all";
@@ -144,4 +146,27 @@ fn a_response_that_stands_still_while_the_body_is_owed_is_no_cut() {
         assert!(line.contains("\"reason\":\"request-body-timeout\""), "{line}");
         charged(&proxy, OutcomeClass::Neutral, &line);
     }
+}
+
+#[test]
+fn requests_whose_bodies_are_owed_do_not_wait_for_their_destination() {
+    both(
+        Then::Hangs,
+        |setup| setup,
+        |proxy, which| {
+            let mut clients: Vec<_> = (0..4).map(|_| proxy.client()).collect();
+            clients.iter_mut().for_each(|client| client.send(HEAD));
+            let are = |in_flight, waiting| {
+                eventually(which, Duration::from_secs(5), || {
+                    let board = &proxy.board;
+                    ((board.in_flight(Slot(0)), board.waiting(Slot(0))) == (in_flight, waiting)).then_some(())
+                });
+            };
+            are(4, 0);
+            clients.iter_mut().take(3).for_each(|client| client.send(REST));
+            are(4, 3);
+            drop(clients);
+            are(0, 0);
+        },
+    );
 }

@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use board::InFlight;
 use exchange::Replay;
 use exchange::step::TryLimit;
 use io::Io;
@@ -72,14 +73,21 @@ impl Bounds<'_> {
         context: &mut Context<'_>,
         local: &Local<I, R>,
         timer: &mut Timer<I>,
+        in_flight: &InFlight,
         since: Since,
     ) -> Poll<Late> {
         let is_for_client = since.is_client_asked && since.expectation == Wish::None;
         match (self.client.since, is_for_client) {
-            (None, true) => self.client.since = Some(local.io.now()),
+            (None, true) => {
+                let now = local.io.now();
+                in_flight.wait_for_client(now);
+                self.client.since = Some(now);
+            }
             (Some(at), false) => {
+                let now = local.io.now();
+                in_flight.wait_for_destination(now);
                 self.client.since = None;
-                self.client.took += local.io.now().since(at);
+                self.client.took += now.since(at);
             }
             (None, false) | (Some(_), true) => {}
         }

@@ -156,11 +156,11 @@ impl<I: Io, R, C: ClientSide, D: DestinationSide> Wait<'_, I, R, C, D> {
 
     fn poll_timer(&mut self, context: &mut Context<'_>, moved: Moved) -> Poll<Awaited> {
         loop {
-            let Wires { local, upload, timer, work, client, .. } = &mut self.wires;
+            let Wires { local, destination, upload, timer, work, client, .. } = &mut self.wires;
             let (expectation, replay) = (upload.expectation(), upload.replayable());
             let is_client_asked = moved == Moved::ByClient;
             let since = Since { progress: self.progress, is_client_asked, expectation, replay };
-            match ready!(self.bounds.poll(context, local, timer, since)) {
+            match ready!(self.bounds.poll(context, local, timer, destination.in_flight(), since)) {
                 Late::Deadline => return Poll::Ready(Awaited::Deadline),
                 Late::ClientDeadline => return Poll::Ready(Awaited::Failed(FailureKind::ClientDeadline)),
                 Late::Client => return Poll::Ready(Awaited::ClientFault(Fault::Stalled)),
