@@ -9,7 +9,7 @@ use crate::verdict::Verdict;
 pub fn render(verdicts: &[Verdict], name: &str, seeds: usize) -> String {
     let mut text = format!(
         "{seeds} seeds. Each cell: {name}'s mean, then the best of the others. A difference counts when it is more than both 95 % \
-         intervals leave to luck; then it stands in bold.\n"
+         intervals leave to luck; where {name} is the worse one by so much, its figure stands in bold.\n"
     );
     let mut attempts: Vec<u8> = verdicts.iter().map(|one| one.attempts).collect();
     attempts.sort_unstable();

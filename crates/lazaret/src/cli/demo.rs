@@ -19,11 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lazaret::config::{
-    ActiveHealthCheckConfig, ClusterConfig, DestinationConfig, HealthCheckConfig, PassiveHealthCheckConfig,
-    PassivePolicyConfig, RetryConfig,
+    ActiveHealthCheckConfig, ClusterConfig, DestinationConfig, HealthCheckConfig, PassiveHealthCheckConfig, RetryConfig,
 };
 use lazaret::running::Running;
-use lazaret::{Builder, Lazaret, policies};
+use lazaret::{Builder, Lazaret};
 
 use self::client::Client;
 use self::screen::{Frame, Row};
@@ -128,14 +127,8 @@ fn builder(ward: &Ward) -> Builder {
                     path: Some("/health".to_owned()),
                     ..Default::default()
                 }),
-                passive: Some(PassiveHealthCheckConfig {
-                    policies: vec![PassivePolicyConfig {
-                        max_fails: Some(3),
-                        fail_timeout: Some(Duration::from_secs(2)),
-                        ..PassivePolicyConfig::named(policies::MAX_FAILS)
-                    }],
-                    ..Default::default()
-                }),
+                // The default set.
+                passive: Some(PassiveHealthCheckConfig::default()),
                 ..Default::default()
             }),
             retry: Some(RetryConfig {

@@ -1,13 +1,15 @@
 //! The demo's story: faults and transitions in the order of time, and what it all came to.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lazaret::Health;
-use model::event::{Cause, EventKind, Evidence, Transition};
+use model::event::{Cause, EventKind, Evidence, ShareCause, Transition};
 use model::health::CheckKind;
-use model::id::Revision;
+use model::id::{DestinationKey, Revision};
+use model::ratio::Ratio;
 use serde::Serialize;
 use telemetry::journal::{After, Journal};
 
@@ -23,6 +25,8 @@ pub(super) struct Story {
     verdicts: Vec<(Duration, String)>,
     /// Those of traffic among them.
     n_ejections: usize,
+    /// Those that traffic may not use: which share they would get is of no interest.
+    out: BTreeSet<DestinationKey>,
     last_second: u64,
 }
 
@@ -30,7 +34,15 @@ impl Story {
     /// From now on.
     pub(super) fn new(journal: &Arc<Journal>) -> Self {
         let after = *journal.subscribe().borrow();
-        Self { after, n_changes: 0, lines: Vec::new(), verdicts: Vec::new(), n_ejections: 0, last_second: 0 }
+        Self {
+            after,
+            n_changes: 0,
+            lines: Vec::new(),
+            verdicts: Vec::new(),
+            n_ejections: 0,
+            out: BTreeSet::new(),
+            last_second: 0,
+        }
     }
 
     /// Reads on; the new lines.
@@ -47,12 +59,25 @@ impl Story {
                 self.after = entry.event.revision;
                 let age = jiff::Timestamp::now().duration_since(entry.wall);
                 let at = Instant::now().duration_since(began).saturating_sub(age.unsigned_abs());
-                if let EventKind::Transition(transition) = &entry.event.kind {
-                    news.push((at, tell(transition)));
-                    if transition.to == Health::Unhealthy {
-                        self.verdicts.push((at, transition.destination.destination.to_string()));
-                        self.n_ejections += usize::from(transition.check == CheckKind::Passive);
+                match &entry.event.kind {
+                    EventKind::Transition(transition) => {
+                        news.push((at, tell(transition)));
+                        if transition.to == Health::Unhealthy {
+                            self.verdicts.push((at, transition.destination.destination.to_string()));
+                            self.n_ejections += usize::from(transition.check == CheckKind::Passive);
+                        }
                     }
+                    EventKind::Share { destination, share, because, evidence } => {
+                        let line = tell_share(*share, because, evidence).filter(|_| !self.out.contains(destination));
+                        news.extend(line.map(|line| (at, format!("{} {line}", destination.destination))));
+                    }
+                    EventKind::Availability { destination, available: true, .. } => {
+                        self.out.remove(destination);
+                    }
+                    EventKind::Availability { destination, available: false, .. } => {
+                        self.out.insert(destination.clone());
+                    }
+                    EventKind::Shadow { .. } | EventKind::Config { .. } | EventKind::Draining => {}
                 }
             }
         }
@@ -176,6 +201,7 @@ const MANY: usize = 1000;
 fn tell(transition: &Transition) -> String {
     let Transition { destination, check, from, to, cause, evidence } = transition;
     let why = match cause {
+        Cause::Traffic { .. } if *to == Health::Healthy => "traffic".to_owned(),
         Cause::Probe { policy } | Cause::Traffic { policy } => format!("{policy}{}", counts(evidence)),
         Cause::Reactivation => "reactivation: its time is over".to_owned(),
         Cause::Canary => "canary: a trial request failed".to_owned(),
@@ -183,6 +209,18 @@ fn tell(transition: &Transition) -> String {
         Cause::CheckOff | Cause::AddressChanged | Cause::External => cause.as_str().to_owned(),
     };
     format!("{} {}: {from} -> {to} ({why})", destination.destination, check.as_str())
+}
+
+/// Steps of a ramp are left out: they are many, and say nothing new.
+fn tell_share(share: Ratio, because: &ShareCause, evidence: &Evidence) -> Option<String> {
+    match because {
+        ShareCause::Suspect { policy } => {
+            let percent = (share.get() * 100.0).round();
+            Some(format!("gets {percent} % of its share: suspect ({policy}{})", counts(evidence)))
+        }
+        ShareCause::Whole => Some("gets its whole share".to_owned()),
+        ShareCause::Ramp => None,
+    }
 }
 
 fn counts(evidence: &Evidence) -> String {
