@@ -144,6 +144,23 @@ fn diagnostics_are_plain_data_for_json() {
 }
 
 #[test]
+fn options_of_max_fails_beside_the_policies_are_told_where_they_belong() {
+    for (passive, help) in [
+        ("{max_fails: 3, fail_timeout: 30s}", "write `policies: [{name: MaxFails, max_fails: 3, fail_timeout: 30s}]`"),
+        ("{fail_timeout: 30s, policies: [MaxFails]}", "write `policies: [{name: MaxFails, fail_timeout: 30s}]`"),
+    ] {
+        let text = format!(
+            "clusters:\n  a: {{health_check: {{passive: {passive}}}, destinations: {{b: {{address: \"http://10.0.0.1/\"}}}}}}\n"
+        );
+        let report = refused(text.as_bytes(), FileKind::Native);
+        let helps: Vec<_> = report.errors().map(|error| error.help.as_deref()).collect();
+        assert_eq!(helps, [Some(help)], "{report}");
+    }
+    let report = refused(b"clusters:\n  a: {health_check: {passive: {wibble: 3}}}\n", FileKind::Native);
+    assert!(!report.to_string().contains("max_fails"), "{report}");
+}
+
+#[test]
 fn a_refused_file_still_tells_where_the_control_api_is() {
     let of = |text: &str| config::control_of("lazaret.yaml", text.as_bytes());
     let broken = "control: { address: 127.0.0.1:9191, socket: /tmp/own.sock, nonsense: 1 }\nwibbel: 1\nroutes: [1]\n";

@@ -199,6 +199,12 @@ impl<'n> Section<'n> {
         }
     }
 
+    /// Takes a key that belongs elsewhere, so that the caller tells where; it is not listed as known here.
+    pub fn take_misplaced(&mut self, r: &mut Reading<'_>, key: &'static str) -> Option<Field<'n>> {
+        self.not_yet.push(key);
+        self.take(r, key)
+    }
+
     /// All entries as fields, for maps whose keys are names: ids, headers.
     pub fn take_all(&mut self, r: &mut Reading<'_>) -> Vec<Field<'n>> {
         let mut fields = Vec::new();

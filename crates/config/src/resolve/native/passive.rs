@@ -7,6 +7,7 @@ use super::{Context, passive_options};
 use crate::policy_names::Named;
 use crate::raw::Value;
 use crate::raw::section::{Field, Reading, Section};
+use crate::report::Diagnostic;
 use crate::resolve::policy::{self, PassiveName};
 
 /// Where a check's policies come from: what is not written beside them follows it.
@@ -60,8 +61,20 @@ pub fn resolve(
         (None, Origin::DefaultSet) => PassiveCheck::native().readmission,
         (None, Origin::Named) => None,
     };
+    max_fails_beside_policies(r, &mut s);
     s.finish(r);
     enabled.then_some((PassiveCheck { policies, shadow, reactivation_period, readmission }, origin))
+}
+
+/// MaxFails' options where no policy stands that they could be of, as they stand at a server of nginx.
+fn max_fails_beside_policies(r: &mut Reading<'_>, s: &mut Section<'_>) {
+    let fields: Vec<_> = ["max_fails", "fail_timeout"].iter().filter_map(|key| s.take_misplaced(r, key)).collect();
+    let Some(first) = fields.first() else { return };
+    let options = fields.iter().filter_map(|field| Some(format!(", {}: {}", field.name, field.node.scalar()?)));
+    let diagnostic = Diagnostic::error(format!("unknown key `{}`", first.name))
+        .label("an option of the policy MaxFails")
+        .help(format!("write `policies: [{{name: MaxFails{}}}]`", options.collect::<String>()));
+    r.note(first.key_span, diagnostic);
 }
 
 fn list_of(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) -> Vec<PassivePolicy> {
