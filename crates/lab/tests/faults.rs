@@ -54,6 +54,22 @@ fn a_fault_of_some_proxies_is_true_for_them_alone() {
 }
 
 #[test]
+fn a_mistaken_word_is_told_with_its_line_and_what_may_have_been_meant() {
+    let faults = |fault: &str| three(&format!("\n  - {{kind: crash, on: [a], at: 1s}}\n  - {{{fault}, at: 1s}}"));
+    let of = |text: &str| lab::scenario::read(text, &|_| Err(String::new())).unwrap_err().to_string();
+    let slow = of(&faults("kind: slwo, factor: 3, on: [a]"));
+    assert!(slow.starts_with("line 12, faults[1].kind: it is one of crash, refuse, "), "{slow}");
+    assert!(slow.ends_with("; did you mean `slow`?"), "{slow}");
+    let named = faults("kind: crash, on: [app_1]").replace("ids: [a, b, c]", "ids: [a, app1, app22]");
+    let named = of(&named);
+    let expected = "there is no destination app_1, there are a, app1, app22; did you mean `app1`?";
+    assert_eq!(named, format!("line 12, faults[1].on: {expected}"));
+    let strange = of(&faults("kind: crash, on: [elsewhere]"));
+    assert_eq!(strange, "line 12, faults[1].on: there is no destination elsewhere, there are a, b, c");
+    assert!(of(&three("[]").replace("backlog: 20", "on_full: shout")).starts_with("line 8, destinations[0].on_full: "));
+}
+
+#[test]
 fn a_mistake_names_its_place_and_what_is_right() {
     for (text, place) in [
         (three("[{kind: crash, on: [z], at: 1s}]"), "faults[0].on"),

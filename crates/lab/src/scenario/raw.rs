@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_saphyr::Spanned;
 
 use super::units::{Rate, Span};
 
@@ -35,12 +36,12 @@ pub struct File {
     #[serde(default)]
     pub total: Option<Span>,
     /// Who serves.
-    pub destinations: Vec<Destinations>,
+    pub destinations: Vec<Spanned<Destinations>>,
     /// Who asks.
-    pub traffic: Vec<Traffic>,
+    pub traffic: Vec<Spanned<Traffic>>,
     /// What goes wrong.
     #[serde(default)]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Spanned<Fault>>,
 }
 
 /// `proxies`.

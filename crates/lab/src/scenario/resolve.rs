@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use config::report::suggest;
 use model::request::Method;
 use model::time::Timestamp;
+use serde_saphyr::Spanned;
 
 use super::raw;
 use super::service::{Quantiles, Service};
@@ -17,15 +19,21 @@ use crate::recorded;
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// Where: a key, or line and column.
+    /// Where: a key; empty where `what` tells line and column.
     pub place: String,
+    /// The line where the entry of that key begins, for keys of lists.
+    pub line: Option<u64>,
     /// What is wrong, and what would be right.
     pub what: String,
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place.is_empty() { f.write_str(&self.what) } else { write!(f, "{}: {}", self.place, self.what) }
+        match (self.place.as_str(), self.line) {
+            ("", _) => f.write_str(&self.what),
+            (place, Some(line)) => write!(f, "line {line}, {place}: {}", self.what),
+            (place, None) => write!(f, "{place}: {}", self.what),
+        }
     }
 }
 
@@ -85,43 +93,45 @@ fn proxies(raw: &raw::Proxies) -> Result<Proxies, ScenarioError> {
     })
 }
 
-fn destinations(entries: &[raw::Destinations]) -> Result<Vec<Server>, ScenarioError> {
+fn destinations(entries: &[Spanned<raw::Destinations>]) -> Result<Vec<Server>, ScenarioError> {
     let mut servers: Vec<Server> = Vec::new();
-    for (number, entry) in entries.iter().enumerate() {
-        let place = format!("destinations[{number}]");
-        let service = service(&place, &entry.service)?;
-        let on_full = match &entry.on_full {
-            None => OnFull::Refuse,
-            Some(raw::OnFull::Word(word)) if word == "refuse" => OnFull::Refuse,
-            Some(raw::OnFull::Word(_)) => {
-                return Err(wrong(&format!("{place}.on_full"), "it is `refuse` or {status: 503, retry_after: 1s}"));
-            }
-            Some(raw::OnFull::Answer(answer)) => {
-                OnFull::Status { status: answer.status, retry_after: answer.retry_after.is_some() }
-            }
-        };
-        for id in &entry.ids {
-            if servers.iter().any(|server| server.id == *id) {
-                return Err(wrong(&place, format!("{id} is there twice")));
-            }
-            let is_word = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-            if !is_word {
-                return Err(wrong(&place, format!("{id:?}: names are letters, digits, - and _")));
-            }
-            servers.push(Server {
-                id: id.clone(),
-                service: service.clone(),
-                concurrency: at_least_one(&format!("{place}.concurrency"), entry.concurrency.unwrap_or(64))?,
-                backlog: entry.backlog.unwrap_or(256),
-                on_full,
-                weight: entry.weight.unwrap_or(1),
-            });
-        }
-    }
+    each("destinations", entries, |place, entry| add(place, entry, &mut servers))?;
     if !(1..=MOST_DESTINATIONS).contains(&servers.len()) {
         return Err(wrong("destinations", format!("there are between 1 and {MOST_DESTINATIONS}")));
     }
     Ok(servers)
+}
+
+fn add(place: &str, entry: &raw::Destinations, servers: &mut Vec<Server>) -> Result<(), ScenarioError> {
+    let service = service(place, &entry.service)?;
+    let on_full = match &entry.on_full {
+        None => OnFull::Refuse,
+        Some(raw::OnFull::Word(word)) if word == "refuse" => OnFull::Refuse,
+        Some(raw::OnFull::Word(_)) => {
+            return Err(wrong(&format!("{place}.on_full"), "it is `refuse` or {status: 503, retry_after: 1s}"));
+        }
+        Some(raw::OnFull::Answer(answer)) => {
+            OnFull::Status { status: answer.status, retry_after: answer.retry_after.is_some() }
+        }
+    };
+    for id in &entry.ids {
+        if servers.iter().any(|server| server.id == *id) {
+            return Err(wrong(place, format!("{id} is there twice")));
+        }
+        let is_word = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if !is_word {
+            return Err(wrong(place, format!("{id:?}: names are letters, digits, - and _")));
+        }
+        servers.push(Server {
+            id: id.clone(),
+            service: service.clone(),
+            concurrency: at_least_one(&format!("{place}.concurrency"), entry.concurrency.unwrap_or(64))?,
+            backlog: entry.backlog.unwrap_or(256),
+            on_full,
+            weight: entry.weight.unwrap_or(1),
+        });
+    }
+    Ok(())
 }
 
 fn service(place: &str, raw: &raw::ServiceTime) -> Result<Service, ScenarioError> {
@@ -229,7 +239,7 @@ fn fault(place: &str, raw: &raw::Fault, ground: &Ground<'_>) -> Result<Fault, Sc
     let mut on = Vec::new();
     for id in &raw.on {
         let found = ground.destinations.iter().position(|server| server.id == *id);
-        on.push(found.ok_or_else(|| wrong(&format!("{place}.on"), format!("there is no destination {id}")))?);
+        on.push(found.ok_or_else(|| wrong(&format!("{place}.on"), unknown(id, ground.destinations)))?);
     }
     if on.is_empty() != matches!(kind, FaultKind::ClientErrors { .. }) {
         return Err(wrong(&format!("{place}.on"), "client_errors have none, all others need it"));
@@ -258,6 +268,15 @@ fn fault(place: &str, raw: &raw::Fault, ground: &Ground<'_>) -> Result<Fault, Sc
     })
 }
 
+/// A destination that is not there, and what may have been meant.
+fn unknown(id: &str, destinations: &[Server]) -> String {
+    let ids: Vec<&str> = destinations.iter().map(|server| server.id.as_str()).collect();
+    let more = if ids.len() > MOST_LISTED { ", ..." } else { "" };
+    let listed = ids.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let meant = suggest::did_you_mean(id, ids).map(|meant| format!("; {meant}")).unwrap_or_default();
+    format!("there is no destination {id}, there are {listed}{more}{meant}")
+}
+
 fn kind(place: &str, raw: &raw::Fault) -> Result<FaultKind, ScenarioError> {
     let (takes_factor, takes_share, takes_status, takes_retry_after) = match raw.kind.as_str() {
         "crash" | "refuse" | "blackhole" | "hang" | "pause" => (false, false, false, false),
@@ -265,10 +284,9 @@ fn kind(place: &str, raw: &raw::Fault) -> Result<FaultKind, ScenarioError> {
         "resets" | "cuts" => (false, true, false, false),
         "errors" => (false, true, true, true),
         "client_errors" => (false, true, true, false),
-        _ => {
-            let known =
-                "crash, refuse, blackhole, hang, pause, slow, cold, capacity, errors, resets, cuts, client_errors";
-            return Err(wrong(&format!("{place}.kind"), format!("it is one of {known}")));
+        word => {
+            let meant = suggest::did_you_mean(word, KINDS).map(|meant| format!("; {meant}")).unwrap_or_default();
+            return Err(wrong(&format!("{place}.kind"), format!("it is one of {}{meant}", KINDS.join(", "))));
         }
     };
     let keys = [
@@ -369,16 +387,36 @@ fn at_least_one<N: PartialOrd + From<u8>>(place: &str, number: N) -> Result<N, S
 
 fn each<R, T>(
     key: &str,
-    entries: &[R],
+    entries: &[Spanned<R>],
     mut read: impl FnMut(&str, &R) -> Result<T, ScenarioError>,
 ) -> Result<Vec<T>, ScenarioError> {
-    entries.iter().enumerate().map(|(number, entry)| read(&format!("{key}[{number}]"), entry)).collect()
+    let read = |(number, entry): (usize, &Spanned<R>)| {
+        let line = Some(entry.referenced.line()).filter(|line| *line > 0);
+        read(&format!("{key}[{number}]"), &entry.value).map_err(|error| ScenarioError { line, ..error })
+    };
+    entries.iter().enumerate().map(read).collect()
 }
 
 fn wrong(place: &str, what: impl Into<String>) -> ScenarioError {
-    ScenarioError { place: place.to_owned(), what: what.into() }
+    ScenarioError { place: place.to_owned(), line: None, what: what.into() }
 }
 
+const KINDS: [&str; 12] = [
+    "crash",
+    "refuse",
+    "blackhole",
+    "hang",
+    "pause",
+    "slow",
+    "cold",
+    "capacity",
+    "errors",
+    "resets",
+    "cuts",
+    "client_errors",
+];
+/// Destinations that an error lists.
+const MOST_LISTED: usize = 20;
 const MOST_PROXIES: u32 = 256;
 const MOST_DESTINATIONS: usize = 1000;
 const MOST_CLIENTS: u32 = 1_000_000;
