@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use end_to_end::generations::Generations;
 use end_to_end::probed::Probed;
@@ -148,7 +149,11 @@ fn two_processes_of_an_upgrade_write_side_by_side_and_both_are_replayed() {
     eject_and_return(process, &b);
     let old = generations.instance().expect("it answers");
     let first = i32::try_from(process.process.id()).expect("a pid fits");
+    let span = || process.metric("lazaret_recorder_span_seconds", &[]);
+    process.wait_until("the first one records", || span() > 0.5);
+    let start = Instant::now();
     generations.upgrade(first);
+    process.wait_until("the span is the new one's", || (0.001..start.elapsed().as_secs_f64()).contains(&span()));
     let new = generations.instance().expect("it answers");
     eject_and_return(process, &b);
     let told = journal(process);
@@ -162,7 +167,14 @@ fn two_processes_of_an_upgrade_write_side_by_side_and_both_are_replayed() {
         let recordings = replayed(&folder);
         recordings.len() == 2 && of(&recordings, &new) == told
     });
-    assert!(of(&replayed(&folder), &old).len() >= 4);
+    let recordings = replayed(&folder);
+    assert!(of(&recordings, &old).len() >= 4);
+    // The clock is one, and each recording begins with its process.
+    let begins = |instance: &str| {
+        let of = recordings.iter().find(|one| one["recording"]["instance"] == instance);
+        of.and_then(|one| one["recording"]["begins"].as_str()).expect("it is there").to_owned()
+    };
+    assert!(begins(&old) < begins(&new), "{} and {}", begins(&old), begins(&new));
     let path = folder.display().to_string();
     let one = replay(&[&path, "--instance", &old]);
     assert!(one.status.success() && said(&one).matches("identical: ").count() == 1, "{}", said(&one));

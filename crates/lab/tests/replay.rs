@@ -23,7 +23,7 @@ fn recorded(health_check: &str) -> Recording {
          {{address: \"http://10.0.0.2/\"}}}}}}}}\n"
     );
     let loaded = config::load("test", file.as_bytes(), FileKind::Native, &PolicyNames::default(), None).unwrap();
-    let mut core = RecordedCore::new(Core::new(1));
+    let mut core = RecordedCore::new(Core::new(1), Timestamp::ZERO);
     core.limit(Some(Limits { keep: Duration::from_secs(1800), size: 10_000_000 }));
     let clusters = loaded.config.clusters.into_iter().map(Arc::new).collect();
     core.handle(Timestamp::ZERO, Input::Configured { clusters, summary: "start".to_owned() });

@@ -101,7 +101,7 @@ impl<I: Io, R: Resolve> Monitor<I, R> {
         let (io, tls) = (connector.io().clone(), connector.tls().clone());
         prepare(&tls, &config)?;
         let now = io.now();
-        let mut core = RecordedCore::new(Core::with_registry(seed, extensions.health.clone()));
+        let mut core = RecordedCore::new(Core::with_registry(seed, extensions.health.clone()), now);
         core.spool(spool.as_ref().map(|spool| spool.author().clone()));
         core.limit(recording::limits(&config));
         names.configured(now, &config, None);

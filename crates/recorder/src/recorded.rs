@@ -60,8 +60,9 @@ pub enum Standing {
 }
 
 impl RecordedCore {
-    /// Keeps nothing until [`Self::limit`] says how much.
-    pub fn new(core: Core) -> Self {
+    /// Keeps nothing until [`Self::limit`] says how much, and then what comes from `now` on: the clock may be one that
+    /// another process began.
+    pub fn new(core: Core, now: Timestamp) -> Self {
         Self {
             core,
             limits: None,
@@ -71,7 +72,7 @@ impl RecordedCore {
             redactor: Redactor::default(),
             clusters: Vec::new(),
             number: 0,
-            at: Timestamp::ZERO,
+            at: now,
             progress: Progress::Drained,
             is_too_large: false,
         }
@@ -138,6 +139,7 @@ impl RecordedCore {
     /// [`Core::handle`].
     pub fn handle(&mut self, now: Timestamp, input: Input) {
         self.at = self.at.max(now);
+        let now = self.at;
         self.note_progress();
         self.progress = Progress::Told;
         if let Input::Configured { clusters, .. } = &input {
@@ -302,7 +304,8 @@ impl RecordedCore {
     fn start(&mut self) -> Option<Start> {
         let mut checkpoint: Checkpoint = self.core.checkpoint()?;
         checkpoint.addresses_mut().for_each(|address| self.redactor.url(address));
-        let at = checkpoint.at();
+        // A core that was told nothing yet has the time of no input.
+        let at = checkpoint.at().max(self.at);
         let checkpoint = serde_json::to_vec(&checkpoint).ok()?;
         Some(Start { at, configuration: self.number, checkpoint })
     }

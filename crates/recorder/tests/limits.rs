@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use health::{Input, OutcomeEvent, Registry};
 use model::id::Slot;
-use recorder::Standing;
+use recorder::segments::join;
+use recorder::{Author, Standing};
 
 use crate::tape::{Tape, header, limits};
 use crate::world::*;
@@ -24,6 +25,24 @@ fn fail(tape: &mut Tape, seconds: f64, slot: u32) {
 fn standing(tape: &Tape) -> (f64, usize) {
     let Standing::On { since, bytes } = tape.core.standing() else { panic!("{:?}", tape.core.standing()) };
     (since.as_secs_f64(), bytes)
+}
+
+#[test]
+fn a_recording_goes_back_to_its_process_and_not_to_the_clock_that_it_took_over() {
+    let mut tape = Tape::begun(limits(1800, 1_000_000), at(834.0));
+    tape.core.spool(Some(Author { version: "1.2.3".to_owned(), instance: "one".to_owned() }));
+    let clusters = vec![Arc::new(passive("app", &["a", "b"], &[max_fails(3, 10.0)]))];
+    tape.take([(at(834.5), Input::Configured { clusters, summary: "start".to_owned() })]);
+    (835..846).for_each(|second| fail(&mut tape, f64::from(second), 0));
+    assert_eq!(standing(&tape).0, 834.0);
+    let pieces = tape.core.pieces(at(846.0), 0);
+    let file = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
+    let in_folder = join([file]).recordings.remove(0);
+    for recording in [tape.saved(), in_folder] {
+        assert_eq!(recording.begins_at(), at(834.0));
+        let rerun = recording.rerun(Registry::default()).unwrap();
+        assert_eq!((rerun.difference, rerun.ends_at), (None, at(845.0)));
+    }
 }
 
 #[test]

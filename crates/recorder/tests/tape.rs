@@ -26,7 +26,12 @@ pub fn header() -> Header {
 
 impl Tape {
     pub fn new(limits: Limits) -> Self {
-        let mut core = RecordedCore::new(Core::new(3));
+        Self::begun(limits, Timestamp::ZERO)
+    }
+
+    /// Of a process that began then, on a clock that may have run before.
+    pub fn begun(limits: Limits, now: Timestamp) -> Self {
+        let mut core = RecordedCore::new(Core::new(3), now);
         core.limit(Some(limits));
         Self { core, events: Vec::new(), freed: Vec::new() }
     }
