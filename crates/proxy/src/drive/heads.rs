@@ -49,7 +49,7 @@ impl Walked<'_> {
 
 /// What the machine hears of a destination's answer.
 #[inline]
-pub(crate) fn answered(response: &Response<'_>, body_replayable: Replay) -> Input {
+pub(crate) fn response_head(response: &Response<'_>, body_replayable: Replay) -> Input {
     Input::ResponseHead {
         status: response.status(),
         retry_after: response.has_retry_after(),

@@ -23,7 +23,7 @@ use super::side::{ClientSide, DestinationSide};
 use super::upload::Fault;
 use super::walk::Relay;
 use crate::changes;
-use crate::drive::{Asker, Bounds, ClientTime, answered, place, unsent};
+use crate::drive::{Asker, Bounds, ClientTime, place, response_head, unsent};
 use crate::leg::{self, NoLeg, Origin};
 
 impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
@@ -214,7 +214,7 @@ impl<I: Io, R: Resolve, C: ClientSide> Relay<'_, I, R, C> {
 
     fn head(&mut self, side: Outgoing<I::Stream>) -> Input {
         let response = self.work.response.view(&self.work.reply);
-        let input = answered(&response, self.upload.replayable());
+        let input = response_head(&response, self.upload.replayable());
         self.destination = Some(side);
         input
     }

@@ -11,7 +11,7 @@ use super::Turn;
 use crate::await_head::ClientFault;
 use crate::await_head::{Awaited, Wires, await_head};
 use crate::changes;
-use crate::drive::{Asker, Bounds, ClientTime, answered, place, unsent};
+use crate::drive::{Asker, Bounds, ClientTime, place, response_head, unsent};
 use crate::front::Front;
 use crate::leg::{self, Leg, NoLeg, Origin};
 use crate::upload::Moved;
@@ -108,7 +108,7 @@ impl<I: Io, R: Resolve> Turn<'_, I, R> {
 
     fn head(&mut self, leg: Leg<I::Stream>) -> Input {
         let response = self.work.response.view(&self.work.reply);
-        let input = answered(&response, self.upload.replayable());
+        let input = response_head(&response, self.upload.replayable());
         self.leg = Some(leg);
         input
     }
