@@ -11,8 +11,11 @@ use lab::replay::question::{Answer, Row, ask};
 use lab::replay::text;
 use lab::report;
 use lab::report::replay::Asked;
-use model::id::{DestinationKey, Slot};
+use model::event::{Cause, Event, EventKind, Evidence, ShareCause, Transition};
+use model::health::{CheckKind, Health};
+use model::id::{DestinationKey, Revision, Slot};
 use model::outcome::{FailureKind, Outcome, OutcomeClass, Try};
+use model::ratio::Ratio;
 use model::time::Timestamp;
 use recorder::{Header, Limits, RecordedCore, Recording};
 
@@ -151,4 +154,21 @@ fn a_page_shows_beside_each_other_what_was_and_what_would_have_been() {
         would.changes().iter().filter(|(_, serving)| *serving == Serving::Out).count() as u64,
         b.other.ejections
     );
+}
+
+#[test]
+fn an_event_in_words_blames_no_policy_for_what_is_good_and_claims_no_weight_for_one_that_is_out() {
+    let destination = DestinationKey::new("app", "a");
+    let transition = |from, to| {
+        let cause = Cause::Traffic { policy: "Latency".to_owned() };
+        let (destination, evidence) = (destination.clone(), Evidence::default());
+        EventKind::Transition(Transition { destination, check: CheckKind::Passive, from, to, cause, evidence })
+    };
+    let words = |kind| text::event_words(&Event { revision: Revision(1), at: Timestamp::ZERO, kind });
+    assert_eq!(words(transition(Health::Unknown, Health::Healthy)), "app/a  passive unknown -> healthy (traffic)");
+    let sick = words(transition(Health::Healthy, Health::Unhealthy));
+    assert_eq!(sick, "app/a  passive healthy -> unhealthy (traffic, Latency)");
+    let (share, because) = (Ratio::percent(10), ShareCause::Suspect { policy: "Burst".to_owned() });
+    let part = EventKind::Share { destination: destination.clone(), share, because, evidence: Evidence::default() };
+    assert_eq!(words(part), "app/a  when in use, 10 % of its weight (suspect)");
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use model::event::{Event, EventKind};
+use model::event::{Cause, Event, EventKind};
+use model::health::Health;
 use model::time::Timestamp;
 use recorder::{Difference, Recording, Rerun};
 use serde_json::{Value, json};
@@ -167,7 +168,10 @@ fn difference_words(recording: &Recording, difference: &Difference, wall: &dyn F
 pub fn event_words(event: &Event) -> String {
     match &event.kind {
         EventKind::Transition(one) => {
-            let policy = one.cause.policy().map_or_else(String::new, |policy| format!(", {policy}"));
+            // Traffic that finds it good is no policy's finding.
+            let is_praise = matches!((&one.cause, one.to), (Cause::Traffic { .. }, Health::Healthy));
+            let policy = one.cause.policy().filter(|_| !is_praise);
+            let policy = policy.map_or_else(String::new, |policy| format!(", {policy}"));
             let counts = match (one.evidence.failed, one.evidence.total) {
                 (Some(failed), Some(total)) => format!(", {failed} of {total} failed"),
                 (Some(failed), None) => format!(", {failed} failed"),
@@ -181,7 +185,7 @@ pub fn event_words(event: &Event) -> String {
             format!("{destination}  is not in use ({})", word(because))
         }
         EventKind::Share { destination, share, because, .. } => {
-            format!("{destination}  gets {:.0} % of its weight ({})", share.get() * 100.0, because.as_str())
+            format!("{destination}  when in use, {:.0} % of its weight ({})", share.get() * 100.0, because.as_str())
         }
         EventKind::Shadow { destination, policy, would_eject: true, .. } => {
             format!("{destination}  {policy}, not enforced, would eject it")

@@ -119,8 +119,9 @@ fn of(cluster: &ClusterDocument, destination: &DestinationDocument, recent: &[Ev
         destination.weight,
         destination.in_flight,
     ));
+    let takes = if destination.available { "takes" } else { "when in use:" };
     if destination.gated {
-        lines.push("takes one request at a time until enough of them have succeeded".to_owned());
+        lines.push(format!("{takes} one request at a time until enough of them have succeeded"));
     }
     if destination.share < 1.0 {
         let is_its = |event: &&EventDocument| {
@@ -129,7 +130,7 @@ fn of(cluster: &ClusterDocument, destination: &DestinationDocument, recent: &[Ev
         };
         // The newest one tells who holds it back; it may have left the journal.
         let why = recent.iter().rev().find(is_its).map(|event| format!(": {}", words::share(event)));
-        lines.push(format!("takes {:.0} % of its weight{}", destination.share * 100.0, why.unwrap_or_default()));
+        lines.push(format!("{takes} {:.0} % of its weight{}", destination.share * 100.0, why.unwrap_or_default()));
     }
     for policy in &destination.would_eject {
         lines.push(format!("{policy} (not enforced) would have it out"));
@@ -232,5 +233,16 @@ recent, oldest first:
         assert!(text.contains("FailureRate (not enforced) would have it out\n"), "{text}");
         let text = of(&cluster, &b, &[]);
         assert!(text.contains("takes 10 % of its weight\n"), "{text}");
+    }
+
+    #[test]
+    fn one_that_is_not_in_use_is_not_said_to_take_anything() {
+        let mut cluster = sample();
+        let mut a = cluster.destinations.swap_remove(0);
+        (a.share, a.gated) = (0.1, true);
+        let text = of(&cluster, &a, &[]);
+        assert!(text.contains("NOT in use") && !text.contains("takes"), "{text}");
+        assert!(text.contains("when in use: one request at a time until enough of them have succeeded\n"), "{text}");
+        assert!(text.contains("when in use: 10 % of its weight\n"), "{text}");
     }
 }

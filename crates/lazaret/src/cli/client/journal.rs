@@ -166,6 +166,38 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_a_weight_does_not_claim_that_it_is_in_use() {
+        for (share, because, by, words) in [
+            (0.1, "suspect", json!("Burst"), "when in use, 10 % of its weight: suspect by Burst"),
+            (0.5, "ramp", json!(null), "when in use, 50 % of its weight: back, and taking over step by step"),
+            (
+                1.0,
+                "whole",
+                json!(null),
+                "when in use, at most 100 % of its weight: nothing but its gate, where it has one, \
+             holds it back",
+            ),
+        ] {
+            let text = shown(json!({"event": "share", "revision": 7, "at": "x", "cluster": "api", "destination": "a",
+                "share": share, "share_because": because, "by": by}));
+            assert_eq!(text, format!("     7  x  api/a {words}\n"));
+        }
+    }
+
+    #[test]
+    fn a_destination_that_is_found_good_is_blamed_on_no_policy() {
+        let found = |from: &str, to: &str| {
+            shown(json!({"event": "transition", "revision": 7, "at": "x", "cluster": "api", "destination": "a",
+                "check": "passive", "from": from, "to": to, "cause": "traffic", "policy": "Latency", "evidence": {}}))
+        };
+        assert_eq!(found("unknown", "healthy"), "     7  x  api/a passive unknown -> healthy: traffic\n");
+        assert_eq!(
+            found("healthy", "unhealthy"),
+            "     7  x  api/a passive healthy -> unhealthy: Latency on traffic\n"
+        );
+    }
+
+    #[test]
     fn a_stream_is_taken_apart_wherever_it_is_cut() {
         let text = b"id: 5eed-1\nevent: draining\ndata: {\"event\":\"draining\",\"revision\":1,\"at\":\"x\"}\n\n: still here\n\n";
         for cut in 0..text.len() {

@@ -63,7 +63,8 @@ fn row(cluster: &ClusterDocument, destination: &DestinationDocument) -> Vec<Stri
     let available = if destination.available { "yes" } else { "no" };
     let because = destination.because.as_str();
     let because = match destination.share {
-        share if share < 1.0 => format!("{because}, {:.0} % of its weight", share * 100.0),
+        // One that gets nothing has no part to tell of.
+        share if share < 1.0 && destination.available => format!("{because}, {:.0} % of its weight", share * 100.0),
         _ => because.to_owned(),
     };
     vec![
@@ -101,14 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_the_weight_stands_beside_the_reason_for_being_in_use() {
+    fn a_part_of_the_weight_stands_beside_the_reason_for_being_in_use_and_not_where_it_is_out() {
         let mut cluster = sample();
         cluster.destinations.iter_mut().for_each(|one| one.share = 0.1);
         let cells = cluster.destinations.iter().map(|one| row(&cluster, one).swap_remove(5));
-        assert_eq!(
-            cells.collect::<Vec<_>>(),
-            ["no (unhealthy, 10 % of its weight)", "yes (health, 10 % of its weight)"]
-        );
+        assert_eq!(cells.collect::<Vec<_>>(), ["no (unhealthy)", "yes (health, 10 % of its weight)"]);
     }
 
     #[test]

@@ -45,7 +45,13 @@ pub(super) fn cause(change: &ChangeDocument) -> String {
             Health::Healthy => format!("{policy}: the probe passed"),
             Health::Unhealthy | Health::Unknown => evidence(&format!("{policy} on probes"), "probes", &change.evidence),
         },
-        "traffic" => evidence(&format!("{policy} on traffic"), "attempts", &change.evidence),
+        "traffic" => match change.to {
+            // Nobody was at fault.
+            Health::Healthy => evidence("traffic", "attempts", &change.evidence),
+            Health::Unhealthy | Health::Unknown => {
+                evidence(&format!("{policy} on traffic"), "attempts", &change.evidence)
+            }
+        },
         "reactivation" => "the reactivation period is over".to_owned(),
         "unconfirmed" => "a probe passed right after the ejection: trial requests decide".to_owned(),
         "canary" => "a trial request failed".to_owned(),
@@ -112,9 +118,9 @@ pub(super) fn what(event: &EventDocument) -> String {
         }
         (EventWord::Share, _, _) => {
             let part = event.share.unwrap_or(1.0) * 100.0;
-            // One behind a gate takes less than it may.
-            let verb = if event.share_because.as_deref() == Some("whole") { "may take" } else { "takes" };
-            format!("{verb} {part:.0} % of its weight: {}", share(event))
+            // One behind a gate takes less than it may; whether it is in use is for other events to tell.
+            let most = if event.share_because.as_deref() == Some("whole") { "at most " } else { "" };
+            format!("when in use, {most}{part:.0} % of its weight: {}", share(event))
         }
         (EventWord::Shadow, _, _) => {
             let would = if event.would_eject == Some(true) { "would eject it" } else { "would have it back" };
