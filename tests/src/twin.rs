@@ -1,8 +1,10 @@
 //! A scenario of the policy lab for real and in the lab, side by side.
 
+use anyhow::Context as _;
 use lab::policy::Policy;
 use twins::contestant::{Contestant, Program};
-use twins::predicted::{middle, runs_of};
+use twins::predicted::{middle, seen_of};
+use twins::promise::promises;
 use twins::seen::{Figures, Seen};
 
 /// What both worlds say of a contestant.
@@ -12,10 +14,41 @@ pub struct Twin {
     pub predicted: Figures,
     /// Those runs, which differ by the proxy's own draws.
     pub runs: Vec<Figures>,
+    /// All that came in them.
+    pub predicted_seen: Vec<Seen>,
     /// For real.
     pub measured: Figures,
     /// All that came for real.
     pub seen: Seen,
+}
+
+impl Twin {
+    /// The promises that were broken, a line each.
+    pub fn broken(&self) -> Vec<String> {
+        let all = promises(&self.predicted, &self.runs, &self.measured);
+        all.iter().filter(|promise| !promise.is_kept()).map(ToString::to_string).collect()
+    }
+
+    /// Asks for a figure that the real run is one draw of: within `room` of what some run of the lab says.
+    pub fn is_a_draw(&self, what: &str, room: f64, of: impl Fn(&Figures) -> Option<f64>) -> anyhow::Result<()> {
+        let draws: Vec<Option<f64>> = self.runs.iter().map(&of).collect();
+        let measured = of(&self.measured);
+        let is_close = |draw: &Option<f64>| match (draw, measured) {
+            (Some(draw), Some(measured)) => (draw - measured).abs() <= room,
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        anyhow::ensure!(draws.iter().any(is_close), "{what}: measured {measured:?}, in the lab {draws:?}");
+        Ok(())
+    }
+
+    /// Asks each run of the lab and the real one.
+    pub fn in_both(&self, judge: impl Fn(&Seen, &Figures) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        for (seen, figures) in self.predicted_seen.iter().zip(&self.runs) {
+            judge(seen, figures).context("in the lab")?;
+        }
+        judge(&self.seen, &self.measured).context("for real")
+    }
 }
 
 /// Runs a scenario for several contestants at once, with so many runs of the lab.
@@ -26,8 +59,10 @@ pub fn twins(text: &str, logs: &dyn Fn(&str) -> String, contestants: &[Contestan
     let pairs = contestants.iter().zip(all);
     pairs
         .map(|(contestant, seen)| {
-            let runs = runs_of(&scenario, &contestant.policy, 1, runs, seen.sight()).expect("the lab knows the policy");
-            Twin { predicted: middle(&runs), runs, measured: seen.figures(&scenario), seen }
+            let all = seen_of(&scenario, &contestant.policy, 1, runs, seen.sight()).expect("the lab knows the policy");
+            let runs: Vec<Figures> = all.iter().map(|seen| seen.figures(&scenario)).collect();
+            let (predicted, measured) = (middle(&runs), seen.figures(&scenario));
+            Twin { predicted, runs, predicted_seen: all, measured, seen }
         })
         .collect()
 }
@@ -94,7 +129,13 @@ mod tests {
     fn twin(late: Duration) -> Twin {
         let asked = Asked { at: Timestamp::ZERO, took: Duration::ZERO, late, fate: Fate::Served, is_bad: false };
         let seen = Seen { requests: vec![asked], ..Seen::default() };
-        Twin { predicted: Figures::default(), runs: Vec::new(), measured: Figures::default(), seen }
+        Twin {
+            predicted: Figures::default(),
+            runs: Vec::new(),
+            predicted_seen: Vec::new(),
+            measured: Figures::default(),
+            seen,
+        }
     }
 
     /// Runs that are late by so many milliseconds, of which the `right`-th is right: whether they hold, and what was said.

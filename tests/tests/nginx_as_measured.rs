@@ -2,13 +2,16 @@
 //! nginx stands on these.
 //!
 //! With times shorter than those of the original experiments; nginx measures in whole seconds and waits for more than
-//! `fail_timeout`.
+//! `fail_timeout`. Between its servers it draws, and so does the lab: where a figure hangs on those draws, the real run is one
+//! more of what the lab's runs are, and is held against all of them; what a rule says does not hang on them and has to be so in
+//! each run of both.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use end_to_end::twin::{Twin, hold, log, nginx, twins};
 use lab::policy::{Policy, Standing};
+use model::time::Timestamp;
 use twins::seen::Figures;
 
 /// What a test runs.
@@ -18,6 +21,8 @@ struct AtNginx<'a> {
     fail_timeout: u32,
     text: &'a str,
     logs: &'a dyn Fn(&str) -> String,
+    /// Of the lab.
+    runs: u64,
 }
 
 impl AtNginx<'_> {
@@ -27,7 +32,7 @@ impl AtNginx<'_> {
             testkit::skip(self.name, what);
             return;
         }
-        let run = || twins(self.text, self.logs, &[nginx(self.max_fails, self.fail_timeout)], 5);
+        let run = || twins(self.text, self.logs, &[nginx(self.max_fails, self.fail_timeout)], self.runs);
         hold(self.name, run, |both| both.iter().try_for_each(&judge));
     }
 }
@@ -37,11 +42,11 @@ fn no_log(name: &str) -> String {
 }
 
 /// Two destinations, of which `b` answers 503 to a share of what it gets from 1 s on.
-fn pair(duration: u32, rate: u32, share: f64) -> String {
+fn pair(duration: u32, arrivals: &str, share: f64) -> String {
     format!(
         "version: 1\ntitle: pair\nduration: {duration}s\n\
          destinations: [{{ids: [a, b], service: {{constant: 2ms}}, on_full: {{status: 503}}}}]\n\
-         traffic: [{{arrivals: poisson, rate: {rate}/s}}]\n\
+         traffic: [{{arrivals: {arrivals}}}]\n\
          faults: [{{kind: errors, on: [b], at: 1s, share: {share}, status: 503}}]\n"
     )
 }
@@ -54,12 +59,26 @@ fn both(twin: &Twin) -> String {
     format!("{:?} {:?}", twin.predicted, twin.measured)
 }
 
+/// The last one that came before there was none for three seconds.
+fn last_before_silence(arrivals: &[Timestamp]) -> Option<Timestamp> {
+    let gap = arrivals.windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(3)).map(|pair| pair[0]);
+    gap.or_else(|| arrivals.last().copied().filter(|last| *last < Timestamp::from_secs(11)))
+}
+
+/// Requests at even distances of 25 ms, longer than any of them takes: none is on its way while another one fails.
+fn one_by_one(seconds: u64) -> impl Fn(&str) -> String {
+    move |_| log((0..seconds * 40).map(|n| (n * 25, "GET")))
+}
+
 #[test]
 fn nginx_ejects_a_failing_server_at_its_fifth_failure() {
     let name = "nginx_ejects_a_failing_server_at_its_fifth_failure";
-    let text = pair(9, 40, 1.0);
-    AtNginx { name, max_fails: 5, fail_timeout: 10, text: &text, logs: &no_log }.holds(|twin| {
-        ensure!((met(&twin.predicted), met(&twin.measured)) == (5.0, 5.0), "{}", both(twin));
+    let (text, logs) = (pair(9, LOG, 1.0), one_by_one(9));
+    AtNginx { name, max_fails: 5, fail_timeout: 10, text: &text, logs: &logs, runs: 20 }.holds(|twin| {
+        twin.in_both(|_, figures| {
+            ensure!(met(figures) == 5.0, "{figures:?}");
+            Ok(())
+        })?;
         ensure!(twin.measured.failures == 0.0, "the other server has each answer: {}", both(twin));
         Ok(())
     });
@@ -68,14 +87,13 @@ fn nginx_ejects_a_failing_server_at_its_fifth_failure() {
 #[test]
 fn nginx_tries_a_server_that_is_out_with_one_request_one_second_after_fail_timeout() {
     let name = "nginx_tries_a_server_that_is_out_with_one_request_one_second_after_fail_timeout";
-    let text = pair(13, 40, 1.0);
-    AtNginx { name, max_fails: 1, fail_timeout: 2, text: &text, logs: &no_log }.holds(|twin| {
+    let (text, logs) = (pair(13, LOG, 1.0), one_by_one(13));
+    AtNginx { name, max_fails: 1, fail_timeout: 2, text: &text, logs: &logs, runs: 20 }.holds(|twin| {
         let at_b = twin.seen.arrivals[1].iter().map(|at| at.as_secs_f64());
         let tries: Vec<f64> = at_b.filter(|at| *at >= 1.0).collect();
         let gaps: Vec<f64> = tries.windows(2).map(|pair| pair[1] - pair[0]).collect();
         ensure!(gaps.len() >= 3 && gaps.iter().skip(1).all(|gap| (2.8..3.3).contains(gap)), "{tries:?}");
-        ensure!((met(&twin.predicted) - met(&twin.measured)).abs() <= 1.0, "{:?} {tries:?}", twin.predicted);
-        Ok(())
+        twin.is_a_draw("what came to it", 1.0, |figures| Some(met(figures)))
     });
 }
 
@@ -88,7 +106,7 @@ fn the_fail_timeout_of_nginx_is_a_gap_between_failures_and_no_window() {
                 faults: [{kind: refuse, on: [a, b], at: 910ms, lasts: 180ms, every: 3s, until: 9s}]\n";
     let requests = |_: &str| log((0..75).map(|n| (n * 200, "GET")));
     let name = "the_fail_timeout_of_nginx_is_a_gap_between_failures_and_no_window";
-    AtNginx { name, max_fails: 3, fail_timeout: 4, text, logs: &requests }.holds(|twin| {
+    AtNginx { name, max_fails: 3, fail_timeout: 4, text, logs: &requests, runs: 5 }.holds(|twin| {
         // One request at each moment, and all of the 4 to 5 s after the third.
         for figures in [&twin.predicted, &twin.measured] {
             ensure!((20.0..=29.0).contains(&figures.failures), "{}", both(twin));
@@ -98,15 +116,39 @@ fn the_fail_timeout_of_nginx_is_a_gap_between_failures_and_no_window() {
 }
 
 #[test]
+fn failures_further_apart_than_fail_timeout_are_forgiven_by_nginx() {
+    // Each five seconds both refuse for a moment: two failures are too many, and never come within three seconds.
+    let text = "version: 1\ntitle: forgiven\nduration: 15s\n\
+                destinations: [{ids: [a, b], service: {constant: 2ms}, on_full: {status: 503}}]\n\
+                traffic: [{arrivals: log, file: requests}]\n\
+                faults: [{kind: refuse, on: [a, b], at: 910ms, lasts: 180ms, every: 5s, until: 12s}]\n";
+    let requests = |_: &str| log((0..75).map(|n| (n * 200, "GET")));
+    let name = "failures_further_apart_than_fail_timeout_are_forgiven_by_nginx";
+    AtNginx { name, max_fails: 2, fail_timeout: 2, text, logs: &requests, runs: 5 }.holds(|twin| {
+        twin.in_both(|_, figures| {
+            ensure!(figures.failures == 3.0, "{figures:?}");
+            Ok(())
+        })
+    });
+}
+
+#[test]
 fn one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds() {
     let name = "one_per_cent_of_errors_ejects_a_busy_server_of_nginx_within_seconds";
-    let text = pair(14, 400, 0.01);
-    let out = |figures: &Figures| figures.absences.first().and_then(|absence| absence.out).context("it is not ejected");
+    let text = pair(14, "poisson, rate: 400/s", 0.01);
+    let out = |figures: &Figures| figures.absences.first().and_then(|absence| absence.out);
     let (max_fails, fail_timeout) = NGINX_3;
-    AtNginx { name, max_fails, fail_timeout, text: &text, logs: &no_log }.holds(|twin| {
-        ensure!((out(&twin.predicted)? - out(&twin.measured)?).abs() < 1.0, "{}", both(twin));
-        ensure!(met(&twin.measured) > 100.0, "nearly all of what it got was answered well: {}", both(twin));
-        Ok(())
+    AtNginx { name, max_fails, fail_timeout, text: &text, logs: &no_log, runs: 60 }.holds(|twin| {
+        twin.in_both(|seen, figures| {
+            let gone = last_before_silence(&seen.arrivals[1]).context("it is not ejected")?;
+            let last = seen.spoilt[1].get(max_fails as usize - 1).filter(|last| **last <= gone);
+            let last = last.with_context(|| format!("it is ejected for less: {gone:?}, {:?}", seen.spoilt[1]))?;
+            let later = seen.arrivals[1].iter().filter(|at| *at > last && **at <= gone).count();
+            ensure!(later <= ON_THEIR_WAY, "it is not ejected for that: {gone:?}, {:?}", seen.spoilt[1]);
+            ensure!(met(figures) > 100.0, "nearly all of what it got was answered well: {figures:?}");
+            Ok(())
+        })?;
+        twin.is_a_draw("when it is ejected", 2.0, out)
     });
 }
 
@@ -125,30 +167,31 @@ fn a_pause_of_300_ms_costs_nginx_a_server_for_its_fail_timeout() {
                 traffic: [{arrivals: poisson, rate: 400/s}]\n\
                 faults: [{kind: pause, on: [b], at: 3s, lasts: 300ms}]\n";
     let name = "a_pause_of_300_ms_costs_nginx_a_server_for_its_fail_timeout";
-    AtNginx { name, max_fails: 5, fail_timeout: 4, text, logs: &no_log }.holds(|twin| {
-        for figures in [&twin.predicted, &twin.measured] {
+    AtNginx { name, max_fails: 5, fail_timeout: 4, text, logs: &no_log, runs: 5 }.holds(|twin| {
+        twin.in_both(|_, figures| {
             let back = figures.absences.first().and_then(|absence| absence.back);
-            let back = back.with_context(|| format!("it is ejected and returns: {}", both(twin)))?;
+            let back = back.with_context(|| format!("it is ejected and returns: {figures:?}"))?;
             ensure!((3.7..5.3).contains(&back), "{figures:?}");
-        }
-        Ok(())
+            Ok(())
+        })
     });
 }
 
 #[test]
 fn posts_that_are_not_repeated_revive_a_failing_server_of_nginx() {
-    let text = pair(14, 1, 1.0).replace("arrivals: poisson, rate: 1/s", "arrivals: log, file: requests");
+    let text = pair(14, LOG, 1.0);
     let requests = |_: &str| {
         let gets = (0..60).map(|n| (n * 50, "GET"));
         log(gets.chain((0..80).map(|n| (7_000 + n * 50, "POST"))))
     };
     let name = "posts_that_are_not_repeated_revive_a_failing_server_of_nginx";
-    AtNginx { name, max_fails: 2, fail_timeout: 3, text: &text, logs: &requests }.holds(|twin| {
-        // Half of the posts meet it: the first of them looked like a success.
-        for figures in [&twin.predicted, &twin.measured] {
-            ensure!((25.0..=55.0).contains(&figures.failures), "{}", both(twin));
-        }
-        Ok(())
+    AtNginx { name, max_fails: 2, fail_timeout: 3, text: &text, logs: &requests, runs: 20 }.holds(|twin| {
+        // Half of the 80 posts meet it, by a draw each: the first of them looked like a success. More than 20 from the middle are
+        // one draw in a hundred thousand.
+        twin.in_both(|_, figures| {
+            ensure!((20.0..=60.0).contains(&figures.failures), "{figures:?}");
+            Ok(())
+        })
     });
 }
 
@@ -163,15 +206,20 @@ fn clients_that_give_up_revive_a_hanging_server_of_nginx() {
         _ => log(std::iter::once((0, "GET")).chain((0..60).map(|n| (11_000 + n * 100, "GET")))),
     };
     let name = "clients_that_give_up_revive_a_hanging_server_of_nginx";
-    AtNginx { name, max_fails: 1, fail_timeout: 4, text, logs: &requests }.holds(|twin| {
-        let late = |at: &&model::time::Timestamp| **at >= model::time::Timestamp::ZERO + Duration::from_secs(11);
+    AtNginx { name, max_fails: 1, fail_timeout: 4, text, logs: &requests, runs: 20 }.holds(|twin| {
+        let late = |at: &&Timestamp| **at >= Timestamp::from_secs(11);
         let met = twin.seen.arrivals[1].iter().filter(late).count();
         ensure!(met >= 8, "{met} came to it, though it has answered nothing since half a second");
-        let close = (twin.predicted.failures - twin.measured.failures).abs() <= (twin.measured.failures * 0.2).max(5.0);
-        ensure!(close && twin.measured.failures >= 8.0, "{}", both(twin));
-        Ok(())
+        ensure!(twin.measured.failures >= 8.0, "{}", both(twin));
+        twin.is_a_draw("failures", 3.0, |figures| Some(figures.failures))
     });
 }
 
 /// Failures and seconds of the lab's `nginx_3`.
 const NGINX_3: (u32, u32) = (3, 10);
+
+/// Arrivals that come from a file.
+const LOG: &str = "log, file: requests";
+
+/// What may come to a server between the request that ejects it and that one's answer: at 200/s a tenth of a second.
+const ON_THEIR_WAY: usize = 20;

@@ -1,9 +1,8 @@
 //! The lab predicts what real proxies do: the short form of `cargo xtask twins`, with the real lazaret and the real nginx.
 
 use anyhow::{Context as _, ensure};
-use end_to_end::twin::{Twin, hold, twins};
+use end_to_end::twin::{hold, twins};
 use twins::contestant::Contestant;
-use twins::promise::{Of, Promise, promises};
 
 #[test]
 fn the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and_heals() {
@@ -20,12 +19,7 @@ fn the_lab_predicts_what_lazaret_and_nginx_do_about_a_destination_that_fails_and
     let run = || twins(text, &|name| panic!("there is no log {name}"), &contestants, 20);
     hold(name, run, |both| {
         for (contestant, twin) in contestants.iter().zip(both) {
-            let broken: Vec<_> = promises(&twin.predicted, &twin.measured)
-                .into_iter()
-                .filter(|promise| !promise.is_kept() && !is_one_draw(promise, twin))
-                .map(|promise| format!("{promise:?}"))
-                .collect();
-            ensure!(broken.is_empty(), "{}: {broken:?}", contestant.name);
+            ensure!(twin.broken().is_empty(), "{}: {:?}", contestant.name, twin.broken());
             let absence = twin.measured.absences.first().context("b has a fault")?;
             ensure!(absence.out.is_some() && absence.back.is_some(), "{}: {absence:?}", contestant.name);
         }
@@ -48,25 +42,11 @@ fn the_lab_predicts_when_lazaret_gives_up_a_process_that_dies_and_uses_it_again(
     let run = || twins(text, &|name| panic!("there is no log {name}"), &contestants, 20);
     hold(name, run, |both| {
         let twin = both.first().context("one was twinned")?;
-        let broken: Vec<_> = promises(&twin.predicted, &twin.measured)
-            .into_iter()
-            .filter(|promise| !promise.is_kept() && !is_one_draw(promise, twin))
-            .map(|promise| format!("{promise:?}"))
-            .collect();
-        ensure!(broken.is_empty(), "{broken:?}");
+        ensure!(twin.broken().is_empty(), "{:?}", twin.broken());
         let absence = twin.measured.absences.first().context("b has a fault")?;
         ensure!(absence.out.is_some() && absence.back.is_some(), "{absence:?}");
         // Nothing of this comes to anybody who listens.
         ensure!(absence.met > 0.0, "{absence:?}");
         Ok(())
     });
-}
-
-/// A return is decided by draws (the jitter of an ejection, the phase of checks), and the real run is one draw: its time is as
-/// the lab says when one of the lab's runs comes so close.
-fn is_one_draw(promise: &Promise, twin: &Twin) -> bool {
-    let is_time = matches!(promise.of, Of::Out | Of::Back);
-    let is_same = |one: &Promise| one.of == promise.of && one.destination == promise.destination;
-    let kept_by = |run| promises(run, &twin.measured).iter().any(|one| is_same(one) && one.is_kept());
-    is_time && twin.runs.iter().any(kept_by)
 }

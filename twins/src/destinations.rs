@@ -40,6 +40,8 @@ struct State {
     /// Per destination: faults that are on, by place in the scenario, with the times of their windows.
     active: Vec<BTreeMap<usize, (Timestamp, Timestamp)>>,
     arrivals: Vec<Vec<Timestamp>>,
+    /// Those whose answer the share of a fault has spoilt.
+    spoilt: Vec<Vec<Timestamp>>,
     /// How often each request has been tried; requests are numbered by the lab.
     tries: BTreeMap<u64, u64>,
 }
@@ -86,7 +88,9 @@ impl Destinations {
     /// Starts them, all well.
     pub async fn start(scenario: &Scenario, chance: Chance) -> Result<Self> {
         let n = scenario.destinations.len();
-        let state = State { active: vec![BTreeMap::new(); n], arrivals: vec![Vec::new(); n], tries: BTreeMap::new() };
+        let none = || vec![Vec::new(); n];
+        let state =
+            State { active: vec![BTreeMap::new(); n], arrivals: none(), spoilt: none(), tries: BTreeMap::new() };
         let ward =
             Arc::new(Ward { scenario: scenario.clone(), chance, began: OnceLock::new(), state: Mutex::new(state) });
         let mut patients = Vec::new();
@@ -132,6 +136,11 @@ impl Destinations {
     pub fn arrivals(&self) -> Vec<Vec<Timestamp>> {
         self.ward.state().arrivals.clone()
     }
+
+    /// When those of them came whose answer the share of a fault has spoilt.
+    pub fn spoilt(&self) -> Vec<Vec<Timestamp>> {
+        self.ward.state().spoilt.clone()
+    }
 }
 
 impl Ward {
@@ -171,6 +180,11 @@ impl Ward {
         }
         if let Some(status) = bad_request(&self.scenario, self.chance, number, now) {
             end = End::Answer(status);
+        }
+        if end != End::Answer(200)
+            && let Some(spoilt) = state.spoilt.get_mut(place)
+        {
+            spoilt.push(now);
         }
         Task { takes: takes.mul_f64(slowness), end }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::promise::Promise;
+use crate::promise::{Kept, Promise};
 use crate::report::{Row, table};
 use crate::scatter::scatter;
 
@@ -56,9 +56,12 @@ pub fn keep(path: &Path, new: Vec<Chapter>) -> Result<Vec<Chapter>> {
 
 fn figures(chapters: &[Chapter]) -> String {
     let promises: Vec<Promise> = chapters.iter().flat_map(|chapter| &chapter.rows).flat_map(Row::promises).collect();
-    let kept = promises.iter().filter(|promise| promise.is_kept()).count();
+    let count = |kept| promises.iter().filter(|promise| promise.kept() == kept).count();
+    let (by_the_middle, by_one_run) = (count(Kept::ByTheMiddle), count(Kept::ByOneRun));
     let mut text = format!(
-        "Each cell: predicted / measured; `!`: a broken promise. {kept} of {} promises were kept.\n",
+        "Each cell: predicted / measured; `!`: a broken promise. {} of {} promises were kept, {by_one_run} of them by single runs of \
+         the lab and not by their middle (`~`).\n",
+        by_the_middle + by_one_run,
         promises.len()
     );
     for chapter in chapters {

@@ -11,7 +11,7 @@ use lab::chance::Chance;
 use lab::scenario::Scenario;
 use twins::contestant::Contestant;
 use twins::document::{self, Chapter};
-use twins::predicted::predicted;
+use twins::predicted::{middle, runs_of};
 use twins::report::{Row, settings, table};
 use twins::seen::{Seen, Sight};
 
@@ -49,7 +49,8 @@ fn run() -> Result<bool> {
         let (mut rows, mut unseen) = (Vec::new(), String::new());
         for (contestant, seen) in contestants.iter().zip(&seen) {
             let sight = if options.is_dry { Sight::Whole } else { seen.sight() };
-            let predicted = predicted(&scenario, &contestant.policy, SEED, options.runs, sight)?;
+            let runs = runs_of(&scenario, &contestant.policy, SEED, options.runs, sight)?;
+            let predicted = middle(&runs);
             if sight == Sight::NoRefusals {
                 BLIND.clone_into(&mut unseen);
             }
@@ -60,7 +61,8 @@ fn run() -> Result<bool> {
             if options.has_lanes {
                 lanes(&scenario, contestant, seen)?;
             }
-            rows.push(Row { script: script.clone(), contestant: contestant.name.to_owned(), predicted, measured });
+            let (script, contestant) = (script.clone(), contestant.name.to_owned());
+            rows.push(Row { script, contestant, predicted, runs, measured });
         }
         let settings = settings(&scenario, &contestants);
         println!("### {script}: {}\n\n{}\n{settings}", scenario.title, table(&rows));

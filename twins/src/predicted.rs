@@ -7,25 +7,25 @@ use lab::scenario::Scenario;
 
 use crate::seen::{Absence, Figures, Seen, Sight};
 
-/// The middle of so many runs: failures and requests by their mean, times by their median.
-pub fn predicted(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64, sight: Sight) -> Result<Figures> {
-    Ok(middle(&runs_of(scenario, policy, seed, runs, sight)?))
-}
-
 /// Each of so many runs.
 pub fn runs_of(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64, sight: Sight) -> Result<Vec<Figures>> {
+    let all = seen_of(scenario, policy, seed, runs, sight)?;
+    Ok(all.iter().map(|seen| seen.figures(scenario)).collect())
+}
+
+/// All that came in each of them.
+pub fn seen_of(scenario: &Scenario, policy: &Policy, seed: u64, runs: u64, sight: Sight) -> Result<Vec<Seen>> {
     let run = |turns| {
         let seen = Seen::from(lab::trace(scenario, policy, Chance::with_turns(seed, turns))?);
-        let seen = match sight {
+        Ok(match sight {
             Sight::Whole => seen,
             Sight::NoRefusals => seen.without_refusals(),
-        };
-        Ok(seen.figures(scenario))
+        })
     };
     (1..=runs.max(1)).map(run).collect()
 }
 
-/// The middle of several.
+/// The middle of several: failures and requests by their mean, times by their median.
 pub fn middle(all: &[Figures]) -> Figures {
     let of = |what: fn(&Figures) -> f64| -> Vec<f64> { all.iter().map(what).collect() };
     let absences = all.first().map_or(0, |one| one.absences.len());

@@ -52,7 +52,8 @@ async fn all(scenario: &Scenario, contestants: &[Contestant], seed: u64, folder:
             let addr = peer.addr;
             let (requests, ()) = tokio::join!(clients::ask(&scenario, chance, addr, began), destinations.suffer(began));
             drop(peer);
-            (place, Seen { requests, arrivals: destinations.arrivals(), refusals: None })
+            let (arrivals, spoilt) = (destinations.arrivals(), destinations.spoilt());
+            (place, Seen { requests, arrivals, spoilt, refusals: None })
         });
     }
     let mut seen = Vec::new();

@@ -6,7 +6,7 @@ use lab::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::contestant::Contestant;
-use crate::promise::{Of, Promise, promises};
+use crate::promise::{Kept, Of, Promise, promises};
 use crate::seen::Figures;
 
 /// One contestant in one script.
@@ -16,8 +16,11 @@ pub struct Row {
     pub script: String,
     /// Who.
     pub contestant: String,
-    /// By the lab.
+    /// By the lab: the middle of its runs.
     pub predicted: Figures,
+    /// By each of those runs.
+    #[serde(default)]
+    pub runs: Vec<Figures>,
     /// For real.
     pub measured: Figures,
 }
@@ -25,29 +28,18 @@ pub struct Row {
 impl Row {
     /// What was promised of it.
     pub fn promises(&self) -> Vec<Promise> {
-        promises(&self.predicted, &self.measured)
+        promises(&self.predicted, &self.runs, &self.measured)
     }
 
     /// The broken ones, a line each.
     pub fn broken(&self) -> Vec<String> {
         let broken = self.promises().into_iter().filter(|promise| !promise.is_kept());
-        broken
-            .map(|promise| {
-                format!(
-                    "{} {}: {} of {}: predicted {}, measured {}",
-                    self.script,
-                    self.contestant,
-                    promise.of.as_str(),
-                    promise.destination.as_deref().unwrap_or("all"),
-                    number(promise.of, promise.predicted),
-                    number(promise.of, promise.measured)
-                )
-            })
-            .collect()
+        broken.map(|promise| format!("{} {}: {promise}", self.script, self.contestant)).collect()
     }
 }
 
-/// A table of one script, predicted and measured beside each other; a broken promise has an exclamation mark.
+/// A table of one script, predicted and measured beside each other; a broken promise has an exclamation mark, one that single
+/// runs of the lab alone have kept a tilde.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from("| who | requests |");
     for of in Of::ALL {
@@ -83,14 +75,11 @@ pub fn settings(scenario: &Scenario, contestants: &[Contestant]) -> String {
 }
 
 fn cell(promise: &Promise) -> String {
-    let (predicted, measured) = (number(promise.of, promise.predicted), number(promise.of, promise.measured));
-    format!("{predicted} / {measured}{}", if promise.is_kept() { "" } else { " !" })
-}
-
-fn number(of: Of, value: Option<f64>) -> String {
-    match (of, value) {
-        (_, None) => "never".to_owned(),
-        (Of::Out | Of::Back, Some(value)) => format!("{value:.1}"),
-        (Of::Failures | Of::P99, Some(value)) => format!("{value:.0}"),
-    }
+    let (predicted, measured) = (promise.of.written(promise.predicted), promise.of.written(promise.measured));
+    let mark = match promise.kept() {
+        Kept::ByTheMiddle => "",
+        Kept::ByOneRun => " ~",
+        Kept::Broken => " !",
+    };
+    format!("{predicted} / {measured}{mark}")
 }

@@ -21,6 +21,8 @@ pub struct Seen {
     pub requests: Vec<Asked>,
     /// Per destination: when requests came to it, in order.
     pub arrivals: Vec<Vec<Timestamp>>,
+    /// Per destination: when those of them came whose answer the share of a fault has spoilt, in order.
+    pub spoilt: Vec<Vec<Timestamp>>,
     /// Per destination: when it refused connections for requests, in order. `None`: nobody could see, and so nobody knows when a
     /// dead process was given up.
     pub refusals: Option<Vec<Vec<Timestamp>>>,
@@ -88,7 +90,9 @@ impl From<Trace> for Seen {
             fate: one.fate,
             is_bad: one.is_bad,
         });
-        Self { requests: requests.collect(), arrivals: trace.arrivals, refusals: Some(trace.refusals) }
+        let requests = requests.collect();
+        let Trace { arrivals, spoilt, refusals, .. } = trace;
+        Self { requests, arrivals, spoilt, refusals: Some(refusals) }
     }
 }
 
@@ -270,7 +274,7 @@ mod tests {
         let scenario = lab::scenario::read(text, &|_| Err(String::new())).unwrap();
         let arrivals = vec![Vec::new(), every(20, 0, 10_000).chain(every(20, 21_000, 40_000)).collect()];
         let refusals = Some(vec![Vec::new(), every(20, 10_000, 13_000).collect()]);
-        let seen = Seen { requests: Vec::new(), arrivals, refusals };
+        let seen = Seen { arrivals, refusals, ..Seen::default() };
         let absence = seen.figures(&scenario).absences.remove(0);
         // Less than a quarter of what is usual is left in the window after 2.74 s.
         assert!((absence.out.unwrap() - 2.74).abs() < 0.03, "{absence:?}");

@@ -86,6 +86,8 @@ pub struct Trace {
     pub requests: Vec<Traced>,
     /// Per destination: when a request came to it. An attempt whose connection was refused came to nobody.
     pub arrivals: Vec<Vec<Timestamp>>,
+    /// Per destination: when those of them came whose answer the share of a fault has spoilt.
+    pub spoilt: Vec<Vec<Timestamp>>,
     /// Per destination: when a connection for a request was refused; those of probes are not among them.
     pub refusals: Vec<Vec<Timestamp>>,
 }
@@ -189,6 +191,7 @@ impl Meter {
         self.trace = Some(Trace {
             requests: Vec::new(),
             arrivals: vec![Vec::new(); self.n],
+            spoilt: vec![Vec::new(); self.n],
             refusals: vec![Vec::new(); self.n],
         });
     }
@@ -204,6 +207,15 @@ impl Meter {
             && let Some(arrivals) = trace.arrivals.get_mut(destination)
         {
             arrivals.push(now);
+        }
+    }
+
+    /// The answer of one that has just come is spoilt.
+    pub fn spoilt(&mut self, now: Timestamp, destination: usize) {
+        if let Some(trace) = &mut self.trace
+            && let Some(spoilt) = trace.spoilt.get_mut(destination)
+        {
+            spoilt.push(now);
         }
     }
 

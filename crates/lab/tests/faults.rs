@@ -1,6 +1,9 @@
 //! Each fault does what it says, and none goes by unseen.
 
+use lab::chance::Chance;
 use lab::meter::Figures;
+use lab::policy::Policy;
+use model::time::Timestamp;
 
 use crate::support::{read, run, three};
 
@@ -43,6 +46,17 @@ fn requests_that_fail_everywhere_are_nobodys_failures() {
     let figures = with("[{kind: client_errors, at: 10s, lasts: 40s, share: 0.5, status: 502}]");
     assert_eq!(figures.failures, 0);
     assert!(figures.requests < with("[]").requests * 3 / 4);
+}
+
+#[test]
+fn a_trace_tells_which_arrivals_a_share_of_a_fault_has_spoilt() {
+    let text = three("[{kind: errors, on: [b], at: 20s, lasts: 10s, share: 0.25, status: 503}]");
+    let trace = lab::trace(&read(&text), &Policy::find("keep").unwrap(), Chance::new(1)).unwrap();
+    let is_sick = |at: &&Timestamp| (20.0..30.0).contains(&at.as_secs_f64());
+    let (met, spoilt) = (trace.arrivals[1].iter().filter(is_sick).count(), &trace.spoilt[1]);
+    assert!(spoilt.iter().all(|at| is_sick(&at) && trace.arrivals[1].contains(at)), "{spoilt:?}");
+    assert!((met / 5..met / 3).contains(&spoilt.len()), "{} of {met}", spoilt.len());
+    assert!(trace.spoilt[0].is_empty() && trace.spoilt[2].is_empty());
 }
 
 #[test]

@@ -135,8 +135,7 @@ pub enum Completion {
 impl Job {
     /// A request or a probe with its luck.
     pub fn new(who: Who, service: f64, luck: f64, bad: Option<u16>) -> Self {
-        let reply = Reply::Response { status: 200, retry_after: false };
-        Self { who, service, luck, bad, reply, mark: Duration::ZERO }
+        Self { who, service, luck, bad, reply: WELL, mark: Duration::ZERO }
     }
 }
 
@@ -228,6 +227,11 @@ impl Destination {
             }
         }
         self.enqueue(scenario, now, proxy, job)
+    }
+
+    /// Whether the share of a fault spoils what a request gets here.
+    pub fn is_spoiling(&self, scenario: &Scenario, proxy: u32, job: &Job) -> bool {
+        self.reply(scenario, proxy, job) != WELL
     }
 
     /// A probe comes: what it meets by the faults that say so, else what a request would.
@@ -335,7 +339,7 @@ impl Destination {
                 return reply;
             }
         }
-        Reply::Response { status: 200, retry_after: false }
+        WELL
     }
 
     fn slowness(&self, scenario: &Scenario, now: Timestamp) -> f64 {
@@ -375,5 +379,7 @@ fn concerns(fault: &Fault, proxy: u32) -> bool {
     fault.proxies.as_ref().is_none_or(|proxies| proxies.contains(&proxy))
 }
 
+/// What is answered when nothing is wrong.
+const WELL: Reply = Reply::Response { status: 200, retry_after: false };
 /// A probe's own time at a destination that is well.
 const PROBE_SERVICE: Duration = Duration::from_millis(1);

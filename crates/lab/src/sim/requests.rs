@@ -269,12 +269,16 @@ impl World<'_> {
         let service = self.chance.unit(Draw::Service, flight.request.number, stream);
         let job = Job::new(Who::Attempt { flight: place, serial }, service, luck.unit(), flight.bad);
         let way = if is_reused { Way::Kept } else { Way::New };
+        let is_spoilt = destination.is_spoiling(self.scenario, proxy, &job);
         let arrival = destination.arrive(self.scenario, now, proxy, way, job);
         match arrival {
             Arrival::Refused | Arrival::Full(OnFull::Refuse) => self.meter.refused(now, index),
             Arrival::NoWay => {}
             Arrival::Swallowed | Arrival::Full(OnFull::Status { .. }) | Arrival::Waits | Arrival::Served(_) => {
                 self.meter.came(now, index);
+                if is_spoilt {
+                    self.meter.spoilt(now, index);
+                }
             }
         }
         match arrival {
