@@ -181,7 +181,7 @@ async fn work_has_so_many_places_a_queue_and_an_end_for_each_request() {
     assert_eq!((status, reset), (404, (Vec::new(), End::Reset)));
     assert!(cut.0.status() == 200 && cut.1.is_err());
 
-    // One is served, one waits, one is too many; probes are never in the way.
+    // One is served, one waits, one is too many, and so is a probe.
     let _served = blocking(move || ask("/long")).await;
     while patient.counts().requests < 4 {
         tokio::task::yield_now().await;
@@ -191,13 +191,21 @@ async fn work_has_so_many_places_a_queue_and_an_end_for_each_request() {
         tokio::task::yield_now().await;
     }
     let (full, probe) = blocking(move || (ask("/x").response().status(), ask("/health").response().status())).await;
-    assert_eq!((full, probe), (503, 200));
+    assert_eq!((full, probe), (503, 503));
 
     // What hangs is lost for ever, also for those that wait.
     patient.set(Behaviour::Hang);
     assert_eq!(blocking(move || waiting.within(SHORT).rest()).await, (Vec::new(), End::Open));
     patient.set(Behaviour::default());
-    assert_eq!(blocking(move || ask("/x").response().status()).await, 404, "its places are free again");
+    let (status, probe) = blocking(move || (ask("/x").response().status(), ask("/health").response().status())).await;
+    assert_eq!((status, probe), (404, 200), "its places are free again");
+
+    // Told to pass, a probe passes where nothing else does.
+    patient.set_health(Some(Behaviour::default()));
+    for stuck in [Behaviour::Hang, Behaviour::Pause] {
+        patient.set(stuck);
+        assert_eq!(blocking(move || ask("/health").response().status()).await, 200, "{stuck}");
+    }
 }
 
 #[tokio::test]
