@@ -9,11 +9,12 @@
 //! served are ever answered.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::Instant;
 
 use crate::behaviour::Behaviour;
 use crate::patient::Switches;
@@ -64,6 +65,9 @@ pub(crate) struct Places {
     pub(crate) work: Work,
     served: Semaphore,
     waiting: AtomicUsize,
+    /// When those places that are free should have become so. Whoever waited for one begins then and not when it hears of it: else
+    /// each turn of a full patient would last a tick of the timer longer than it should, and it would serve less.
+    freed: Mutex<Vec<Instant>>,
 }
 
 /// How a request left its place.
@@ -79,7 +83,7 @@ pub(crate) enum Left {
 impl Places {
     pub(crate) fn new(work: Work) -> Self {
         let served = Semaphore::new(work.concurrency.clamp(1, Semaphore::MAX_PERMITS));
-        Self { work, served, waiting: AtomicUsize::new(0) }
+        Self { work, served, waiting: AtomicUsize::new(0), freed: Mutex::default() }
     }
 
     /// Waits for a place and serves there.
@@ -92,16 +96,22 @@ impl Places {
     }
 
     async fn work_off(&self, takes: Duration, switches: &mut watch::Receiver<Switches>) -> Left {
-        let Some(_place) = self.place().await else { return Left::Full };
+        let Some((_place, mut began)) = self.place().await else { return Left::Full };
         let mut left = takes;
         loop {
-            // Whoever switches is gone: the patient ends, and this connection with it.
-            let Ok(_) = switches.wait_for(|switches| switches.traffic != Behaviour::Pause).await else {
-                return Left::Lost;
-            };
-            let began = Instant::now();
+            if switches.borrow_and_update().traffic == Behaviour::Pause {
+                // Whoever switches is gone: the patient ends, and this connection with it.
+                let Ok(_) = switches.wait_for(|switches| switches.traffic != Behaviour::Pause).await else {
+                    return Left::Lost;
+                };
+                began = Instant::now();
+            }
+            let due = began + left;
             tokio::select! {
-                () = tokio::time::sleep(left) => return Left::Done,
+                () = tokio::time::sleep_until(due) => {
+                    self.freed().push(due);
+                    return Left::Done;
+                }
                 _ = switches.wait_for(|switches| switches.traffic == Behaviour::Pause) => {
                     left = left.saturating_sub(began.elapsed());
                 }
@@ -109,17 +119,25 @@ impl Places {
         }
     }
 
-    /// A place among those that are served; `None`: too many wait.
-    async fn place(&self) -> Option<SemaphorePermit<'_>> {
+    /// A place among those that are served, and since when it is served there; `None`: too many wait.
+    async fn place(&self) -> Option<(SemaphorePermit<'_>, Instant)> {
+        let came = Instant::now();
         if let Ok(place) = self.served.try_acquire() {
-            return Some(place);
+            self.freed().pop();
+            return Some((place, came));
         }
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.work.backlog {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
         let _queued = Queued(&self.waiting);
-        self.served.acquire().await.ok()
+        let place = self.served.acquire().await.ok()?;
+        let began = self.freed().pop().map_or_else(Instant::now, |freed| freed.max(came));
+        Some((place, began))
+    }
+
+    fn freed(&self) -> MutexGuard<'_, Vec<Instant>> {
+        self.freed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,5 +147,31 @@ struct Queued<'a>(&'a AtomicUsize);
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// What so many requests of 1.5 ms take in two places, by the runtime's own clock.
+    #[tokio::test(start_paused = true)]
+    async fn those_that_wait_are_served_without_the_timers_ticks_between_them() {
+        let task = Arc::new(|_: &str| Task { takes: Duration::ZERO, end: End::Answer(200) });
+        let places = Arc::new(Places::new(Work { concurrency: 2, backlog: 1000, on_full: 503, task }));
+        let (_switch, switches) = watch::channel(Switches::default());
+        let began = Instant::now();
+        let serve = |_| {
+            let (places, mut switches) = (Arc::clone(&places), switches.clone());
+            tokio::spawn(async move { places.serve(Duration::from_micros(1500), &mut switches).await })
+        };
+        let all: Vec<_> = (0..200).map(serve).collect();
+        for one in all {
+            assert!(matches!(one.await.unwrap(), Left::Done));
+        }
+        // A hundred in each place, and the last one's tick.
+        let took = began.elapsed();
+        assert!((Duration::from_millis(150)..Duration::from_millis(153)).contains(&took), "{took:?}");
     }
 }
