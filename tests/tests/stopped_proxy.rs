@@ -1,10 +1,10 @@
 //! The proxy itself stands still for longer than every time that it gives its destinations: on waking it hears what they
-//! said meanwhile, and blames none.
+//! said meanwhile, and blames none; nor does it turn away who waited in it.
 
 use std::time::Duration;
 
 use end_to_end::load::{Load, run};
-use end_to_end::process::Lazaret;
+use end_to_end::process::{Lazaret, get};
 use nix::sys::signal::Signal;
 use testkit::destination::{Act, Destination, Moment, answer};
 
@@ -51,4 +51,33 @@ fn no_destination_is_blamed_for_a_pause_of_the_proxy() {
     let events = journal["events"].as_array().expect("the journal is a list");
     let blamed = events.iter().filter(|event| event["to"] == "unhealthy" || event["event"] == "share");
     assert_eq!(blamed.count(), 0, "{journal:#}");
+}
+
+#[test]
+fn who_waits_for_a_place_while_the_proxy_stands_still_gets_its_turn() {
+    let destination = Destination::start(|moment| match moment {
+        Moment::Accepted => Vec::new(),
+        Moment::Request(request) => {
+            let takes = Duration::from_millis(if request.number == 1 { 900 } else { 100 });
+            [vec![Act::Pause(takes)], answer(200, "served")].concat()
+        }
+    });
+    let lazaret = Lazaret::start(&format!(
+        "routes: {{all: {{cluster: app}}}}\nclusters:\n  app:\n    queue: {{busy_timeout: 1s}}\n    destinations: {{a: \
+         {{address: \"{}\", max_connections: 1}}}}\n",
+        destination.url()
+    ));
+    let clients: Vec<_> = (0..6)
+        .map(|n| {
+            let to = lazaret.proxy;
+            std::thread::spawn(move || get(to, &format!("/{n}")).map(|answer| answer.status))
+        })
+        .collect();
+    lazaret.wait_until("one is served and the others wait", || lazaret.metric("lazaret_queue_waiting", &[]) == 5.0);
+    lazaret.process.signal(Signal::SIGSTOP);
+    // Longer than a request may wait, and than the destination needs for the one that it has.
+    std::thread::sleep(Duration::from_millis(2500));
+    lazaret.process.signal(Signal::SIGCONT);
+    let statuses: Vec<_> = clients.into_iter().map(|client| client.join().expect("a client ends")).collect();
+    assert_eq!(statuses, [Some(200); 6]);
 }

@@ -63,6 +63,8 @@ pub struct Exchange {
     /// Attempts of proxies before this one.
     before: u8,
     deadline: Option<Timestamp>,
+    /// It waits for a destination until then at least: the end in sight had come while the process stood still. Once.
+    put_off: Option<Timestamp>,
     /// Whose patience `deadline` is.
     patience: Patience,
     call_time: CallTime,
@@ -99,6 +101,7 @@ impl Exchange {
             request: Repeatable::of(facts),
             before: facts.attempt.saturating_sub(1),
             deadline: None,
+            put_off: None,
             patience: Patience::Ours,
             call_time: CallTime::Unsaid,
             pin: Pin::Absent,

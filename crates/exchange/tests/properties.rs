@@ -15,6 +15,7 @@ use model::cluster::Compat;
 use model::id::Slot;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
 use model::retry::NonIdempotent;
+use model::time::Timestamp;
 use proptest::prelude::*;
 use support::*;
 
@@ -124,6 +125,8 @@ proptest! {
         let mut ended = false;
         let mut is_waiting;
         let mut has_waited = false;
+        // When the wait is to end, and until when that may be put off at most: once, where it is woken later than that.
+        let (mut in_sight, mut put_off): (Option<Timestamp>, Option<Timestamp>) = (None, None);
         let mut inputs = inputs.into_iter();
         loop {
             is_waiting = false;
@@ -131,7 +134,9 @@ proptest! {
                 Step::Gather => prop_assert!(false, "no route of these buffers"),
                 Step::Wait { until, wants } => {
                     prop_assert!(connects == 0 && !ended && compat != Compat::Nginx, "only who has tried nobody waits");
-                    prop_assert!(until.since(began) <= cluster.queue.busy_timeout, "from its beginning, not from the last look");
+                    let end = began + cluster.queue.busy_timeout;
+                    prop_assert!(*until <= put_off.map_or(end, |at| end.max(at)), "from its beginning, not from the last look");
+                    in_sight = Some(walk.exchange.deadline().map_or(*until, |deadline| deadline.min(*until)));
                     prop_assert_eq!(*wants, None);
                     is_waiting = true;
                     has_waited = true;
@@ -188,6 +193,10 @@ proptest! {
             walk.now = walk.now + Duration::from_millis(millis);
             if input == Input::Woken && millis % 2 == 0 {
                 board.places.borrow_mut().clear();
+            }
+            if is_waiting && input == Input::Woken && put_off.is_none() {
+                let is_late = in_sight.is_some_and(|end| walk.now > end + Duration::from_millis(100));
+                put_off = is_late.then(|| walk.now + Duration::from_secs(1));
             }
             step = walk.handle(input);
             prop_assert!(board.places.borrow().values().all(|taken| *taken <= 2), "nobody sits on another's lap");

@@ -15,6 +15,7 @@ use model::cluster::{Cluster, Compat, Queue};
 use model::config::Config;
 use model::id::Slot;
 use model::outcome::{AttemptEnd, FailureKind, Progress};
+use model::time::Timestamp;
 use model::upstream::UpstreamHttp;
 use support::words::{ended, events, head, word};
 use support::*;
@@ -77,8 +78,52 @@ fn a_wait_ends_by_its_time_by_the_total_by_the_client_and_where_too_many_wait() 
         assert_eq!(walk.exchange.report(), None, "no destination had part in it");
     }
     let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
-    walk.now = walk.now + Duration::from_secs(2);
+    walk.now = walk.now + Duration::from_millis(1050);
     assert_eq!(word(&walk.handle(Input::Woken)), "503 queue-timeout", "woken too late");
+}
+
+#[test]
+fn who_waits_while_the_process_stands_still_has_a_second_more_and_no_longer() {
+    let (snapshot, board) = (snapshot(whole(&limited(Compat::None, &[1])), &[route(None)]), Board::default());
+    let _first = Walk::begin(&Request::get(), &snapshot, &board);
+    let (mut walk, step) = Walk::begin(&Request::get(), &snapshot, &board);
+    assert_eq!(word(&step), "wait until 2000");
+    walk.now = Timestamp::from_secs(20);
+    assert_eq!(word(&walk.handle(Input::Woken)), "wait until 21000", "others were served before it");
+    walk.now = Timestamp::from_millis(20_900);
+    assert_eq!(word(&walk.handle(Input::Woken)), "wait until 21000");
+    walk.now = Timestamp::from_millis(21_200);
+    assert_eq!(word(&walk.handle(Input::Woken)), "503 queue-timeout", "once");
+
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.now = Timestamp::from_secs(40);
+    walk.handle(Input::Woken);
+    board.places.borrow_mut().clear();
+    assert_eq!(word(&walk.handle(Input::Woken)), "connect 0", "its turn comes");
+}
+
+#[test]
+fn a_total_deadline_that_passes_while_the_process_stands_still_is_put_off_with_the_wait() {
+    let routes = [route(Some(Duration::from_millis(400)))];
+    let (snapshot, board) = (snapshot(whole(&limited(Compat::None, &[1])), &routes), Board::default());
+    let _first = Walk::begin(&Request::get(), &snapshot, &board);
+    let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+    walk.now = Timestamp::from_secs(20);
+    board.places.borrow_mut().clear();
+    assert_eq!(word(&walk.handle(Input::Woken)), "connect 0");
+    assert_eq!(walk.exchange.deadline(), Some(Timestamp::from_secs(21)));
+}
+
+#[test]
+fn who_has_no_patience_with_a_lack_has_none_after_a_pause_either() {
+    let cluster = limited(Compat::None, &[1]);
+    let (full, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());
+    let _first = Walk::begin(&Request::get(), &full, &board);
+    let (mut walk, _) = Walk::begin(&Request::get(), &full, &board);
+    walk.now = Timestamp::from_secs(20);
+    let empty = nobody(&cluster);
+    walk.snapshot = &empty;
+    assert_eq!(word(&walk.handle(Input::Woken)), "503 none-available");
 }
 
 #[test]

@@ -13,18 +13,10 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
-use std::time::Duration;
 
-use model::time::Timestamp;
+use model::time::{Timestamp, made_good};
 
 use crate::Io;
-
-/// How much longer somebody is waited for whose time was over at `due`, when that is noticed at `now` by a timer that had
-/// been set before; `None`: no longer.
-pub fn made_good(due: Timestamp, now: Timestamp) -> Option<Duration> {
-    let late = now.since(due);
-    (late > LATE).then(|| late.min(MOST))
-}
 
 /// A deadline for several steps, one after the other.
 pub struct Deadline<I> {
@@ -80,15 +72,11 @@ impl<I: Io> Deadline<I> {
     }
 }
 
-/// A runtime that has enough to do notices later than it should, too; by so much that is its everyday life.
-const LATE: Duration = Duration::from_millis(100);
-/// What was said meanwhile lies in the kernel, so that a moment is enough to hear it.
-const MOST: Duration = Duration::from_secs(1);
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::future::pending;
+    use std::time::Duration;
 
     use tokio::time::{advance, sleep};
 

@@ -51,6 +51,19 @@ impl Timestamp {
     }
 }
 
+/// How much longer somebody is waited for whose time was over at `due`, when that is noticed only at `now`; `None`: no
+/// longer. Whoever waits and would have noticed in time stood still itself, and has not heard what was said meanwhile: the
+/// other side has as long again, a second at most.
+pub fn made_good(due: Timestamp, now: Timestamp) -> Option<Duration> {
+    let late = now.since(due);
+    (late > LATE).then(|| late.min(MOST))
+}
+
+/// A runtime that has enough to do notices later than it should, too; by so much that is its everyday life.
+const LATE: Duration = Duration::from_millis(100);
+/// What was said meanwhile lies in the kernel, so that a moment is enough to hear it.
+const MOST: Duration = Duration::from_secs(1);
+
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -91,5 +104,14 @@ mod tests {
         assert_eq!(Timestamp::ZERO - Duration::from_secs(1), Timestamp::ZERO);
         assert_eq!(Timestamp::ZERO.since(Timestamp::from_secs(3)), Duration::ZERO);
         assert_eq!((Timestamp::from_secs(1) + Duration::from_millis(500)).to_string(), "1.500");
+    }
+
+    #[test]
+    fn what_is_noticed_late_is_made_good_by_as_much_and_a_second_at_most() {
+        let more = |late| made_good(Timestamp::from_secs(5), Timestamp::from_secs(5) + Duration::from_millis(late));
+        for (late, expected) in [(0, None), (100, None), (101, Some(101)), (1000, Some(1000)), (9000, Some(1000))] {
+            assert_eq!(more(late), expected.map(Duration::from_millis));
+        }
+        assert_eq!(made_good(Timestamp::MAX, Timestamp::from_secs(5)), None, "it is not due yet");
     }
 }

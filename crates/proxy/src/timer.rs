@@ -8,8 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use io::Io;
-use io::deadline::made_good;
-use model::time::Timestamp;
+use model::time::{Timestamp, made_good};
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Sleep;
 

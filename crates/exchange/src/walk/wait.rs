@@ -6,6 +6,8 @@
 //!                                      │          └─ follow: another configuration
 //!                                      └─ no patience with this lack: Step::Answer
 //! ```
+//! Who is woken long after the end that was in sight was not told of that end: the process stood still, and the places that
+//! became free meanwhile are heard of now, one after the other. So the end is put off, once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use balance::affinity::Pin;
 use model::cluster::{Compat, Queue};
 use model::id::{ClusterIndex, DestinationIndex, RouteIndex, Slot};
-use model::time::Timestamp;
+use model::time::{Timestamp, made_good};
 
 use super::{Exchange, State, Worker};
 use crate::pick;
@@ -75,6 +77,9 @@ impl Exchange {
         shared: &impl Shared,
     ) -> Step {
         let compat = self.compat(snapshot);
+        if *input == Input::Woken {
+            self.make_good(now, waiting);
+        }
         match input {
             Input::Woken if self.deadline.is_some_and(|deadline| deadline <= now) => {
                 self.answer(Answer::of(Reason::Deadline))
@@ -112,7 +117,7 @@ impl Exchange {
     /// Nobody can take it: it waits, or is answered where that is not wanted.
     pub(super) fn lacks(&mut self, now: Timestamp, since: Timestamp, lack: Lack, cluster: &ClusterView) -> Step {
         let span = cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, shown(lack, cluster)));
-        let until = since + span;
+        let until = self.end_of(since, span);
         if until <= now {
             let late = if span.is_zero() { Reason::QueueFull } else { Reason::QueueTimeout };
             return self.answer(answer_of(shown(lack, cluster), late, cluster.compat));
@@ -124,12 +129,29 @@ impl Exchange {
 }
 
 impl Exchange {
+    /// Puts off what should have ended this wait before it was woken.
+    fn make_good(&mut self, now: Timestamp, waiting: Waiting) {
+        if self.put_off.is_some() {
+            return;
+        }
+        let deadline = self.deadline.filter(|deadline| *deadline <= waiting.until);
+        let Some(more) = made_good(deadline.unwrap_or(waiting.until), now) else { return };
+        self.put_off = Some(now + more);
+        self.deadline = self.deadline.map(|deadline| deadline.max(now + more));
+    }
+
+    /// When the patience of one that waits since then is over. Who has none does not wait.
+    fn end_of(&self, since: Timestamp, span: Duration) -> Timestamp {
+        let until = since + span;
+        if span.is_zero() { until } else { self.put_off.map_or(until, |put_off| until.max(put_off)) }
+    }
+
     /// The end that was in sight has come. Only the first in line hears of what changes, so the others look here whether
     /// there is another end by now.
     fn wait_over(&mut self, waiting: Waiting, snapshot: &Snapshot) -> Step {
         let Some(cluster) = self.cluster(snapshot) else { return self.answer(Answer::of(Reason::NoCluster)) };
         let lack = shown(waiting.lack, cluster);
-        let until = waiting.since + cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, lack));
+        let until = self.end_of(waiting.since, cluster.queue.map_or(Duration::ZERO, |queue| patience(queue, lack)));
         if until <= waiting.until {
             return self.answer(answer_of(lack, Reason::QueueTimeout, cluster.compat));
         }
