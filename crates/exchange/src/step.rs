@@ -278,6 +278,9 @@ pub trait Shared {
     fn is_failing(&self, slot: Slot) -> bool;
     /// Takes one request from what the client may still ask for; how long until it may where it may not.
     fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration>;
+    /// Whether the worker has been there all the time since then: what was measured over a pause of the process, or while its
+    /// thread got no CPU, says nothing of a destination.
+    fn is_awake_since(&self, since: Timestamp) -> bool;
     /// Counts one more request of the client in flight, until the exchange is over; false when it has `most` already.
     fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool;
 }

@@ -158,7 +158,9 @@ impl Exchange {
                 let head = AttemptEnd { retry_after, ..cut(None, Some(status)) };
                 match self.cluster(snapshot) {
                     Some(cluster) => {
-                        self.learn(now, running, &head, snapshot, worker);
+                        if shared.is_awake_since(running.picked_at) {
+                            self.learn(now, running, &head, snapshot, worker);
+                        }
                         let ground = Ground { now, cluster, snapshot, shared };
                         self.head_arrived(running, &head, content, body_replayable, &ground, worker)
                     }

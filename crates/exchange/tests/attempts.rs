@@ -228,3 +228,30 @@ fn an_adaptive_route_learns_its_time_and_gives_up_only_what_may_go_elsewhere() {
     board.failing.replace([1, 2].into());
     assert_eq!(limit("GET", &mut worker).1, [false, false], "nobody would do better");
 }
+
+#[test]
+fn an_adaptive_route_learns_nothing_from_times_with_a_pause_of_the_proxy_in_them() {
+    let mut route = route(None);
+    route.policy.retry = Some(RouteRetry { pace: TryPace::Adaptive, ..RouteRetry::default() });
+    let (snapshot, board) = (snapshot(whole(&cluster(Compat::None, &["a", "b"])), &[route]), Board::default());
+    let mut worker = Worker::new(1);
+    let mut now = Timestamp::from_secs(1);
+    let mut answered = |took: u64, worker: &mut Worker, count: usize| {
+        let request = Request::get();
+        let begin = |worker: &mut Worker| Exchange::begin(now, &request.facts(), &snapshot, worker, &board).0;
+        let mut running: Vec<Exchange> = (0..count).map(|_| begin(worker)).collect();
+        now = now + Duration::from_millis(took);
+        if took > 1000 {
+            board.woke.set(now);
+        }
+        for exchange in &mut running {
+            exchange.handle(now, head(200), &snapshot, worker, &board);
+        }
+        let (_, step) = Exchange::begin(now, &request.facts(), &snapshot, worker, &board);
+        let Step::Connect(attempt) = step else { panic!("{step:?}") };
+        attempt.limit
+    };
+    let learnt = answered(10, &mut worker, 150);
+    assert!(learnt.is_some());
+    assert_eq!(answered(5000, &mut worker, 50), learnt, "they lay there, however long it took to read them");
+}

@@ -13,6 +13,7 @@ use exchange::{Admission, Report, Snapshot, Step};
 use model::id::Slot;
 use model::time::Timestamp;
 
+use crate::awake::Awake;
 use crate::limits::{Limits, Permit};
 use crate::queue::Place;
 
@@ -28,6 +29,7 @@ struct Held {
 /// One exchange's access to the board.
 pub(crate) struct Sharing<'a> {
     board: &'a board::Worker<Snapshot>,
+    awake: &'a Awake,
     now: Cell<Timestamp>,
     /// What the running attempt holds at its destination.
     held: RefCell<Option<Held>>,
@@ -42,9 +44,15 @@ pub(crate) struct Sharing<'a> {
 
 impl<'a> Sharing<'a> {
     /// For an exchange that begins at `now`.
-    pub(crate) fn new(board: &'a board::Worker<Snapshot>, limits: &'a Arc<Limits>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        board: &'a board::Worker<Snapshot>,
+        limits: &'a Arc<Limits>,
+        awake: &'a Awake,
+        now: Timestamp,
+    ) -> Self {
         Self {
             board,
+            awake,
             now: Cell::new(now),
             held: RefCell::default(),
             ending: RefCell::default(),
@@ -189,6 +197,10 @@ impl Shared for Sharing<'_> {
 
     fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration> {
         self.limits.take(self.now.get(), rule, client, pace)
+    }
+
+    fn is_awake_since(&self, since: Timestamp) -> bool {
+        self.awake.is_since(since, self.now.get())
     }
 
     fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool {

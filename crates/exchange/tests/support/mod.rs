@@ -192,6 +192,8 @@ pub struct Board {
     pub latencies: RefCell<BTreeMap<u32, Duration>>,
     /// Somebody else is always quicker to take a place.
     pub is_overtaken: Cell<bool>,
+    /// When the worker went on after it had stood still.
+    pub woke: Cell<Timestamp>,
     /// How often a place was asked for.
     pub asked: Cell<u32>,
 }
@@ -261,6 +263,10 @@ impl Shared for Board {
     fn take(&self, rule: Rule, client: ClientKey, pace: Pace) -> Result<(), Duration> {
         let mut buckets = self.buckets.borrow_mut();
         buckets.get_or_insert_with(|| Buckets::new(100)).take(self.now.get(), rule, client, pace)
+    }
+
+    fn is_awake_since(&self, since: Timestamp) -> bool {
+        since >= self.woke.get()
     }
 
     fn enter(&self, rule: Rule, client: ClientKey, most: u32) -> bool {

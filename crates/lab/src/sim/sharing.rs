@@ -96,6 +96,11 @@ impl Shared for Sharing<'_> {
         Ok(())
     }
 
+    /// Simulated proxies never stand still.
+    fn is_awake_since(&self, _: Timestamp) -> bool {
+        true
+    }
+
     fn enter(&self, _: Rule, _: ClientKey, _: u32) -> bool {
         true
     }

@@ -71,7 +71,7 @@ impl<'a> Walked<'a> {
         sent: u64,
     ) -> (Self, Step) {
         let snapshot = local.board.snapshot();
-        let sharing = Sharing::new(&local.board, &local.limits, now);
+        let sharing = Sharing::new(&local.board, &local.limits, &local.awake, now);
         let facts = RequestFacts {
             method: request.method(),
             method_name: request.method_name(),
