@@ -3,7 +3,9 @@
 //! The answer is read in every form that APISIX has had; what it means is decided in the core.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::sync::Arc;
 
 use apisix::checker::Checker;
@@ -13,13 +15,14 @@ use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use model::address::{Scheme, Url};
+use model::time::{Timestamp, made_good};
 use model::vip::UpstreamRef;
 use rhi::{Answer, Node, PollFailure};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// The longest body that is read; a node takes about 200 bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -59,15 +62,25 @@ pub fn start(
                 let _slot = slots.acquire().await;
                 ask(&url, &upstream).await
             };
-            let answer = match tokio::time::timeout_at(deadline, poll).await {
-                Ok(answer) => answer,
-                Err(_) => Answer::Failed(PollFailure::Timeout),
-            };
+            let answer = by(deadline, poll).await;
             // A closed channel means that the process is about to end.
             let _ = answers.send(Answered { cycle, upstream, answer }).await;
         });
     }
     polls
+}
+
+/// The answer by then. Where the end is noticed late, because the process stood still, the timer fires before a socket is
+/// looked at; so what was said meanwhile is heard ([`made_good`]).
+async fn by(deadline: Instant, poll: impl Future<Output = Answer>) -> Answer {
+    let mut poll = pin!(poll);
+    if let Ok(answer) = timeout_at(deadline, &mut poll).await {
+        return answer;
+    }
+    let now = Instant::now();
+    let late = now.saturating_duration_since(deadline);
+    let more = made_good(Timestamp::ZERO, Timestamp::ZERO + late).unwrap_or_default();
+    timeout_at(now + more, poll).await.unwrap_or(Answer::Failed(PollFailure::Timeout))
 }
 
 /// One poll, without a limit of its own in time.
@@ -113,8 +126,8 @@ async fn exchange(control_url: &str, upstream: &UpstreamRef) -> Result<(StatusCo
         Ok((status, body.to_bytes()))
     };
     // The connection is driven beside the exchange and ends with it, so that nothing outlives its cycle.
-    let mut connection = std::pin::pin!(connection);
-    let mut answer = std::pin::pin!(answer);
+    let mut connection = pin!(connection);
+    let mut answer = pin!(answer);
     tokio::select! {
         answer = &mut answer => answer,
         _ = &mut connection => answer.await,

@@ -220,10 +220,10 @@ impl Core {
     }
 
     fn on_timers(&mut self, now: Timestamp) {
-        while let Some(timer) = self.timers.take_due(now) {
+        while let Some((timer, due)) = self.timers.take_due(now) {
             match timer {
                 Timer::Cycle => self.start_cycle(now),
-                Timer::CycleDeadline => self.on_cycle_deadline(now),
+                Timer::CycleDeadline => self.on_cycle_deadline(now, due),
                 Timer::Warming => self.decide_all(now),
                 Timer::Read => self.read_addresses(now),
                 // The reconciliation that follows every input sends what may be sent.

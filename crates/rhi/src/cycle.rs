@@ -3,7 +3,8 @@
 //! A cycle asks for each upstream once, all at the same time, and ends when the last one is answered or its deadline
 //! (`apisix_timeout`) is over, whichever is first; what is outstanding then has failed by timeout. The next one starts
 //! `apisix_poll_interval` after the start of this one or at its end, whichever is later. So polls neither overlap nor
-//! pile up when the timeout is longer than the interval.
+//! pile up when the timeout is longer than the interval. A deadline that is noticed late is put off once, by as much, a second
+//! at most: the process stood still.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub struct Cycle {
     number: u64,
     started: Option<Timestamp>,
     waiting: BTreeSet<UpstreamRef>,
+    is_put_off: bool,
     completed: u64,
     last_complete_start: Option<Timestamp>,
 }
@@ -27,12 +29,18 @@ impl Cycle {
         self.number = self.number.saturating_add(1);
         self.started = Some(now);
         self.waiting = upstreams;
+        self.is_put_off = false;
         self.number
     }
 
     /// Crosses an upstream off. False when nobody waits for it: a late answer, or one to a cycle of the past.
     pub fn answered(&mut self, number: u64, upstream: &UpstreamRef) -> bool {
         number == self.number && self.waiting.remove(upstream)
+    }
+
+    /// Puts the running one's deadline off. False where that was done before, or nothing is outstanding.
+    pub fn put_off(&mut self) -> bool {
+        self.is_running() && !std::mem::replace(&mut self.is_put_off, true)
     }
 
     /// Takes what is outstanding at the deadline.

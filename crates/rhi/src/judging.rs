@@ -3,7 +3,7 @@
 //! An answer gives its upstream a standing; the VIPs that name it are judged as soon as the answers at hand settle them,
 //! and all of them at the end of the cycle.
 
-use model::time::Timestamp;
+use model::time::{Timestamp, made_good};
 use model::vip::{UpstreamRef, Vip};
 
 use std::net::IpAddr;
@@ -38,7 +38,14 @@ impl Core {
         }
     }
 
-    pub(crate) fn on_cycle_deadline(&mut self, now: Timestamp) {
+    /// A deadline that is noticed late is put off once: the process stood still, and what was answered meanwhile is not read.
+    pub(crate) fn on_cycle_deadline(&mut self, now: Timestamp, due: Timestamp) {
+        if let Some(more) = made_good(due, now)
+            && self.cycle.put_off()
+        {
+            self.timers.set(Timer::CycleDeadline, Some(now + more));
+            return;
+        }
         for name in self.cycle.take_outstanding() {
             self.take_answer(now, &name, Answer::Failed(PollFailure::Timeout));
         }

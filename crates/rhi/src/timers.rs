@@ -43,11 +43,11 @@ impl Timers {
         self.at.iter().flatten().min().copied()
     }
 
-    /// Takes one that is due out of the table, the earliest first.
-    pub fn take_due(&mut self, now: Timestamp) -> Option<Timer> {
-        let due = |timer: &Timer| self.at(*timer).filter(|at| *at <= now);
-        let timer = TIMERS.into_iter().filter(|timer| due(timer).is_some()).min_by_key(|timer| due(timer))?;
+    /// Takes one that is due out of the table, the earliest first, with when it was due.
+    pub fn take_due(&mut self, now: Timestamp) -> Option<(Timer, Timestamp)> {
+        let due = TIMERS.into_iter().filter_map(|timer| Some((timer, self.at(timer).filter(|at| *at <= now)?)));
+        let (timer, at) = due.min_by_key(|(_, at)| *at)?;
         self.set(timer, None);
-        Some(timer)
+        Some((timer, at))
     }
 }

@@ -17,6 +17,8 @@ pub enum Manner {
     /// Answers.
     #[default]
     Answers,
+    /// Answers after so long.
+    Late(Duration),
     /// Closes every connection without an answer.
     HangsUp,
     /// Takes the request and never answers.
@@ -90,6 +92,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> Option<()> {
     };
     match manner {
         Manner::Answers => {}
+        Manner::Late(by) => std::thread::sleep(by),
         Manner::HangsUp => return None,
         Manner::Silent => {
             // Until the daemon gives up and closes.

@@ -124,3 +124,22 @@ async fn nobody_there_is_refused_and_a_silent_server_is_a_timeout() {
     drop((polls, listener));
     assert_eq!(ask(&url, &api()).await, Answer::Failed(PollFailure::Refused));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_came_while_the_daemon_stood_still_is_heard() {
+    let start = Instant::now();
+    let deadline = start + Duration::from_secs(5);
+    let answering = |millis| async move {
+        tokio::time::sleep_until(start + Duration::from_millis(millis)).await;
+        nodes(&[])
+    };
+    // One is read a moment after the pause, one is not there in time.
+    let (mut soon, mut never) = (pin!(by(deadline, answering(20_400))), pin!(by(deadline, answering(90_000))));
+    assert!(futures_util::poll!(&mut soon).is_pending() && futures_util::poll!(&mut never).is_pending());
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(tokio::join!(soon, never), (nodes(&[]), Answer::Failed(PollFailure::Timeout)));
+    assert_eq!(start.elapsed(), Duration::from_secs(21), "a second more, and no longer");
+    // Where nothing stood still the deadline is met.
+    let (start, late) = (Instant::now(), by(Instant::now() + Duration::from_secs(5), answering(90_000)));
+    assert_eq!((late.await, start.elapsed()), (Answer::Failed(PollFailure::Timeout), Duration::from_secs(5)));
+}
