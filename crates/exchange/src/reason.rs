@@ -134,7 +134,7 @@ impl Reason {
             FailureKind::Local => Self::Local,
             FailureKind::ClientGone => Self::ClientGone,
             FailureKind::ClientBody => Self::ClientBody,
-            FailureKind::Deadline | FailureKind::ClientDeadline => Self::Deadline,
+            FailureKind::Deadline | FailureKind::ClientDeadline | FailureKind::ShortDeadline => Self::Deadline,
             FailureKind::Unprocessed | FailureKind::RefusedStream => Self::Unprocessed,
         }
     }

@@ -34,6 +34,8 @@ mod facts;
 
 mod worker;
 
+use std::time::Duration;
+
 use balance::affinity::Pin;
 use balance::{IndexSet, Key};
 use model::cluster::Compat;
@@ -45,7 +47,7 @@ use model::time::Timestamp;
 use retry::{Repeatable, Replay, RetryDenied};
 
 use self::next::Ground;
-use self::state::{CallTime, Held, Patience, Repeat, Resend, Running, Session, State, Told};
+use self::state::{CallTime, Given, Held, Patience, Repeat, Resend, Running, Session, State, Told};
 pub use self::worker::Worker;
 use crate::reason::Reason;
 use crate::snapshot::{ClusterView, RouteView, Snapshot};
@@ -65,6 +67,8 @@ pub struct Exchange {
     deadline: Option<Timestamp>,
     /// It waits for a destination until then at least: the end in sight had come while the process stood still. Once.
     put_off: Option<Timestamp>,
+    /// An attempt to which the deadline leaves less has not missed it.
+    least: Duration,
     /// Whose patience `deadline` is.
     patience: Patience,
     call_time: CallTime,
@@ -102,6 +106,7 @@ impl Exchange {
             before: facts.attempt.saturating_sub(1),
             deadline: None,
             put_off: None,
+            least: Duration::ZERO,
             patience: Patience::Ours,
             call_time: CallTime::Unsaid,
             pin: Pin::Absent,
@@ -241,8 +246,17 @@ impl Exchange {
         let limit = self.limit(now, snapshot, worker);
         let attempt =
             Attempt { cluster, destination, number: self.attempts, connection: Connection::Any, admission, limit };
-        self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
+        self.run(now, attempt);
         attempt
+    }
+
+    /// The attempt begins.
+    fn run(&mut self, now: Timestamp, attempt: Attempt) {
+        let given = match self.deadline {
+            Some(deadline) if deadline.since(now) < self.least => Given::Rest,
+            Some(_) | None => Given::Enough,
+        };
+        self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing, given });
     }
 
     fn answer(&mut self, answer: Answer) -> Step {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use exchange::{Exchange, Input, Reason, Snapshot, Step, Worker};
 use model::cluster::Compat;
-use model::outcome::{AttemptEnd, CallStatus, FailureKind, OutcomeClass};
+use model::outcome::{AttemptEnd, CallStatus, FailureKind, OutcomeClass, Progress};
 use model::request::{Fields, RequestFacts};
 use model::time::Timestamp;
-use support::words::head;
+use support::words::{ended, head};
 use support::{Board, Request, came, cluster, route, snapshot, whole};
 
 /// Fields of a request, in their order.
@@ -99,4 +99,28 @@ fn a_deadline_of_the_clients_own_is_held_against_nobody_and_one_of_ours_is() {
     };
     assert_eq!(silent(None), OutcomeClass::Neutral);
     assert_eq!(silent(Some(Duration::from_secs(1))), OutcomeClass::Timeout);
+}
+
+#[test]
+fn a_call_that_is_told_of_little_time_and_cannot_keep_it_is_held_against_nobody() {
+    let snapshot = snapshot(whole(&cluster(Compat::None, &["d1", "d2"])), &[route(Some(Duration::from_secs(1)))]);
+    let second = |refused_after: u64, lines: &[(&str, &str)]| {
+        let (request, board, mut worker) = (Request::method("POST"), Board::default(), Worker::new(1));
+        let facts = RequestFacts { fields: &Lines(lines), ..request.facts() };
+        let (mut exchange, _) = Exchange::begin(NOW, &facts, &snapshot, &mut worker, &board);
+        let refused = ended(Progress::NotSent, FailureKind::Refused);
+        let now = NOW + Duration::from_millis(refused_after);
+        let step = exchange.handle(now, refused, &snapshot, &mut worker, &board);
+        assert!(matches!(step, Step::Connect(_)), "{step:?}");
+        exchange.handle(now, head(200), &snapshot, &mut worker, &board);
+        let said = AttemptEnd { call: Some(CallStatus::DEADLINE_EXCEEDED), ..came(200) };
+        exchange.handle(now, Input::ResponseEnded { end: said }, &snapshot, &mut worker, &board);
+        let outcome = exchange.report().unwrap().outcome;
+        (outcome.class, outcome.failure)
+    };
+    let told = [CALL, ("grpc-timeout", "1S")];
+    let blamed = (OutcomeClass::Timeout, Some(FailureKind::Status));
+    assert_eq!(second(900, &told), (OutcomeClass::Neutral, Some(FailureKind::ShortDeadline)), "it had 100 ms of 1 s");
+    assert_eq!(second(5, &told), blamed);
+    assert_eq!(second(900, &[CALL]), blamed, "it was told of no time: it goes by its own");
 }

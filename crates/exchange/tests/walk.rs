@@ -123,6 +123,31 @@ fn the_deadline_runs_from_the_head_and_cuts_the_running_attempt() {
 }
 
 #[test]
+fn an_attempt_that_gets_the_rest_of_the_total_alone_has_not_missed_it() {
+    let cut_at_the_end = |per_try: Option<u64>, fails_at: u64, failure| {
+        let mut cluster = cluster(Compat::None, &["a", "b"]);
+        cluster.retry.per_try_timeout = per_try.map(Duration::from_millis);
+        let (snapshot, board) = (snapshot(whole(&cluster), &[route(Some(Duration::from_secs(2)))]), Board::default());
+        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+        walk.now = Timestamp::from_millis(1000 + fails_at);
+        assert_eq!(word(&walk.handle(ended(Progress::Sent, failure))), "connect 1");
+        assert_ne!(walk.exchange.report().unwrap().outcome.class, OutcomeClass::Neutral);
+        walk.now = Timestamp::from_secs(3);
+        assert_eq!(word(&walk.handle(Input::DeadlineReached)), "504 deadline");
+        let outcome = walk.exchange.report().unwrap().outcome;
+        (outcome.class, outcome.failure)
+    };
+    let blamed = (OutcomeClass::Timeout, Some(FailureKind::Deadline));
+    let spared = (OutcomeClass::Neutral, Some(FailureKind::ShortDeadline));
+    assert_eq!(cut_at_the_end(None, 1980, FailureKind::Reset), spared, "it had 20 ms of 2 s");
+    assert_eq!(cut_at_the_end(None, 201, FailureKind::Reset), spared);
+    assert_eq!(cut_at_the_end(None, 200, FailureKind::Reset), blamed, "it had nine tenths");
+    // What an attempt may have at most is `per_try_timeout` where that is shorter.
+    assert_eq!(cut_at_the_end(Some(1000), 1005, FailureKind::TryTimeout), blamed, "it had as good as a whole one");
+    assert_eq!(cut_at_the_end(Some(1500), 1500, FailureKind::TryTimeout), spared, "it had a third of one");
+}
+
+#[test]
 fn a_client_that_leaves_ends_it_and_says_nothing_of_the_destination() {
     for forwarded in [None, Some(head(200))] {
         let cluster = cluster(Compat::None, &["a", "b"]);

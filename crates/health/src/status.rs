@@ -91,6 +91,7 @@ pub(crate) fn count_failure(counter: &mut Counter, failure: Option<FailureKind>)
             | FailureKind::Unprocessed
             | FailureKind::RefusedStream
             | FailureKind::ClientDeadline
+            | FailureKind::ShortDeadline
             | FailureKind::Cancelled,
         ) => &mut counter.tcp_failure,
     };

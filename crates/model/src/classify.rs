@@ -18,6 +18,7 @@
 //! | the destination refused the stream (HTTP/2) | Overload |
 //! | it did not process the request and is going away (HTTP/2's GOAWAY) | Neutral |
 //! | the client's own deadline was over, and it was shorter than every limit of ours | Neutral |
+//! | the total deadline cut an attempt that had got only a part of the time that a first one may have | Neutral |
 //! | client gone, client's body at fault, our own limit, no descriptor or port | Neutral |
 //!
 //! Source: docs/outcomes.md, which a test compares row by row.
@@ -80,6 +81,7 @@ fn failure_class(failure: FailureKind, end: &AttemptEnd) -> OutcomeClass {
         | FailureKind::ClientBody
         | FailureKind::Unprocessed
         | FailureKind::ClientDeadline
+        | FailureKind::ShortDeadline
         | FailureKind::Cancelled => OutcomeClass::Neutral,
     }
 }

@@ -111,11 +111,14 @@ pub enum FailureKind {
     /// HTTP/2: the destination refused the stream of a connection that goes on (REFUSED_STREAM, RFC 9113 8.7): it did not
     /// process the request, and asks for less.
     RefusedStream,
+    /// The exchange's total deadline cut an attempt that had got less than nine tenths of what a first attempt may have at
+    /// most: earlier attempts or waiting took the rest. Neutral: it was not given the time in which the others answer.
+    ShortDeadline,
 }
 
 impl FailureKind {
     /// All kinds, in order of their codes.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Dns,
         Self::Refused,
         Self::Unreachable,
@@ -140,6 +143,7 @@ impl FailureKind {
         Self::ClientDeadline,
         Self::TryTimeout,
         Self::RefusedStream,
+        Self::ShortDeadline,
     ];
 
     /// Snake-case word.
@@ -169,6 +173,7 @@ impl FailureKind {
             Self::ClientDeadline => "client_deadline",
             Self::TryTimeout => "per_try_timeout",
             Self::RefusedStream => "refused_stream",
+            Self::ShortDeadline => "short_deadline",
         }
     }
 

@@ -359,6 +359,7 @@ fn condition_of(end: &AttemptEnd) -> Condition {
         | FailureKind::ClientBody
         | FailureKind::Deadline
         | FailureKind::ClientDeadline
+        | FailureKind::ShortDeadline
         | FailureKind::Cancelled => Condition::Other,
     }
 }

@@ -4,7 +4,7 @@ use balance::affinity::Pin;
 use model::classify::classify;
 use model::outcome::{AttemptEnd, CallStatus, FailureKind, Outcome, OutcomeClass, Try};
 
-use super::{Exchange, Held, Patience, Repeat, Running, Session, State, Told, Worker};
+use super::{CallTime, Exchange, Given, Held, Patience, Repeat, Running, Session, State, Told, Worker};
 use crate::snapshot::{ClusterView, Snapshot};
 use crate::step::{Admission, Attempt, Content, Part, Report, Step};
 
@@ -72,7 +72,7 @@ impl Exchange {
 
     /// Writes the report of an ended attempt.
     pub(super) fn leave(&mut self, running: Running, end: &AttemptEnd, repeat: Repeat) {
-        let end = &self.with_patience(end);
+        let end = &self.with_patience(running, end);
         let class = classify(end);
         let failure = match class {
             // What a destination says, by a status of either kind, is told from what its transport does.
@@ -101,15 +101,24 @@ impl Exchange {
         });
     }
 
-    /// Whose deadline it was that cut an attempt, or that the destination says it could not keep.
-    fn with_patience(&self, end: &AttemptEnd) -> AttemptEnd {
+    /// Whose deadline it was that cut an attempt, or that the destination says it could not keep, and whether it was given
+    /// the time.
+    fn with_patience(&self, running: Running, end: &AttemptEnd) -> AttemptEnd {
         let is_late = match end.failure {
             Some(failure) => failure == FailureKind::Deadline,
             None => end.call == Some(CallStatus::DEADLINE_EXCEEDED),
         };
-        match self.patience {
-            Patience::Client if is_late => AttemptEnd { failure: Some(FailureKind::ClientDeadline), ..*end },
-            Patience::Client | Patience::Ours => *end,
+        // A call says to its destination how long its caller waits; others who are late are so by a clock of their own.
+        let is_cut = match end.failure {
+            Some(_) => end.status.is_none(),
+            None => self.call_time == CallTime::Said,
+        };
+        match (self.patience, running.given) {
+            (Patience::Client, _) if is_late => AttemptEnd { failure: Some(FailureKind::ClientDeadline), ..*end },
+            (Patience::Ours, Given::Rest) if is_late && is_cut => {
+                AttemptEnd { failure: Some(FailureKind::ShortDeadline), ..*end }
+            }
+            (Patience::Client | Patience::Ours, _) => *end,
         }
     }
 

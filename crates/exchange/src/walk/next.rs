@@ -7,7 +7,7 @@ use model::outcome::{AttemptEnd, FailureKind};
 use model::time::Timestamp;
 use retry::{Cost, Pool, Replay, RetryDenied, Target, Verdict, Walk};
 
-use super::{Exchange, Held, Repeat, Resend, Running, State, Told, Worker};
+use super::{Exchange, Held, Repeat, Resend, Running, State, Worker};
 use crate::pick::{self, Picked, Trial};
 use crate::reason::Reason;
 use crate::snapshot::{ClusterView, Snapshot};
@@ -112,7 +112,7 @@ impl Exchange {
                 self.leave(left, end, Repeat::Possible);
                 self.resend = Resend::Used;
                 let attempt = Attempt { connection: Connection::Fresh, ..running.attempt };
-                self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing });
+                self.run(now, attempt);
                 Step::Connect(attempt)
             }
             Ok(Paid { target: Target::Next, cost }) => {

@@ -26,6 +26,16 @@ pub(super) struct Running {
     pub(super) attempt: Attempt,
     pub(super) picked_at: Timestamp,
     pub(super) told: Told,
+    pub(super) given: Given,
+}
+
+/// What the total deadline leaves an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// As good as what a first attempt may have; or there is no deadline.
+    Enough,
+    /// What earlier attempts, or waiting, have left.
+    Rest,
 }
 
 /// Whether an attempt was reported before its end.

@@ -47,6 +47,7 @@ fn breaks_transport(failure: FailureKind) -> bool {
         | FailureKind::Unprocessed
         | FailureKind::RefusedStream
         | FailureKind::ClientDeadline
+        | FailureKind::ShortDeadline
         | FailureKind::Cancelled => false,
     }
 }

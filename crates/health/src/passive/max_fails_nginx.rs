@@ -169,6 +169,7 @@ fn is_counted(outcome: &Outcome) -> bool {
             | FailureKind::Unprocessed
             | FailureKind::RefusedStream
             | FailureKind::ClientDeadline
+            | FailureKind::ShortDeadline
             | FailureKind::Cancelled,
         ) => false,
     }

@@ -159,6 +159,7 @@ fn is_failure(outcome: &Outcome) -> bool {
         | FailureKind::Unprocessed
         | FailureKind::RefusedStream
         | FailureKind::ClientDeadline
+        | FailureKind::ShortDeadline
         | FailureKind::Cancelled => false,
     }
 }
