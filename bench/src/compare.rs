@@ -23,6 +23,7 @@ pub(crate) fn compare(engine: &mut Engine, proxies: &[Proxy]) -> Result<()> {
         ensure!(engine.tally.answered > 0, "{} answers nothing", proxy.name);
         ensure!(engine.tally.failed == 0, "{} fails {} requests", proxy.name, engine.tally.failed);
         let (request, response) = (&engine.seen.request, &engine.seen.response);
+        ensure!(!request.is_empty(), "{} sends no request of the load to a destination", proxy.name);
         println!("{}: {} bytes to the destination, {} to the client", proxy.name, request.len(), response.len());
         let lines = (lines(request), lines(response));
         match &first {

@@ -43,7 +43,7 @@ pub(crate) struct Engine {
     due: VecDeque<Instant>,
     pace: Pace,
     pub(crate) tally: Tally,
-    /// What a destination and a client saw last.
+    /// What a destination and a client saw last of the load, since it is aimed there.
     pub(crate) seen: Seen,
 }
 
@@ -127,6 +127,7 @@ impl Engine {
             }
         }
         self.tally = Tally::default();
+        self.seen = Seen::default();
         Ok(())
     }
 

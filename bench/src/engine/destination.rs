@@ -14,6 +14,8 @@ pub(super) struct Payload {
     filler: Vec<u8>,
     /// Bytes of head and body.
     len: usize,
+    /// What the load asks for. Probes ask for something else.
+    target: Vec<u8>,
 }
 
 pub(super) struct Destination {
@@ -38,7 +40,19 @@ impl Payload {
     pub(super) fn new(messages: &Messages) -> Self {
         let filler = vec![b'x'; messages.body.min(1 << 20)];
         let first = filler.get(..messages.body.min(64 * 1024)).unwrap_or_default();
-        Self { beginning: [&messages.head, first].concat(), len: messages.head.len() + messages.body, filler }
+        Self {
+            beginning: [&messages.head, first].concat(),
+            len: messages.head.len() + messages.body,
+            filler,
+            target: target(&messages.request).to_vec(),
+        }
+    }
+
+    /// Keeps a request of the load that looks otherwise than the one before.
+    fn note(&self, request: &[u8], seen: &mut Vec<u8>) {
+        if *seen != request && target(request) == self.target {
+            *seen = request.to_vec();
+        }
     }
 
     fn rest(&self, sent: usize) -> &[u8] {
@@ -71,9 +85,7 @@ impl Destination {
             Ok(n) => {
                 let bytes = buffer.get(..n).unwrap_or_default();
                 if self.request.is_empty() && bytes.starts_with(b"GET") && bytes.ends_with(b"\r\n\r\n") {
-                    if seen != bytes {
-                        *seen = bytes.to_vec();
-                    }
+                    payload.note(bytes, seen);
                     self.sent = Some(0);
                     return self.answer(payload);
                 }
@@ -81,9 +93,7 @@ impl Destination {
                 if !is_whole(&self.request) {
                     return Answered::Waits;
                 }
-                if *seen != self.request {
-                    seen.clone_from(&self.request);
-                }
+                payload.note(&self.request, seen);
                 self.request.clear();
                 self.sent = Some(0);
                 self.answer(payload)
@@ -109,9 +119,51 @@ impl Destination {
     }
 }
 
+/// The target in a request's first line.
+fn target(request: &[u8]) -> &[u8] {
+    request.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
+}
+
 fn is_whole(request: &[u8]) -> bool {
     let Some(head) = request.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
     let text = String::from_utf8_lossy(request.get(..head).unwrap_or_default()).to_lowercase();
     let length = text.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
     request.len() >= head + 4 + length.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::work::Work;
+
+    #[test]
+    fn a_probe_is_answered_and_not_taken_for_the_load() {
+        let messages = Work::Post.messages();
+        let payload = Payload::new(&messages);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut proxy = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        proxy.set_nonblocking(true).unwrap();
+        let mut destination = Destination::new(listener.accept().unwrap().0).unwrap();
+        let (mut buffer, mut seen) = (vec![0; 4096], Vec::new());
+        let mut answer = vec![0; payload.len];
+        let probe = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+        for (request, expected) in
+            [(&probe, &Vec::new()), (&messages.request, &messages.request), (&probe, &messages.request)]
+        {
+            proxy.write_all(request).unwrap();
+            // It may come in more than one piece.
+            let answered = (0..100_000).any(|_| {
+                destination.turn(&mut buffer, &payload, &mut seen);
+                proxy.peek(&mut [0]).is_ok()
+            });
+            assert!(answered);
+            proxy.set_nonblocking(false).unwrap();
+            proxy.read_exact(&mut answer).unwrap();
+            proxy.set_nonblocking(true).unwrap();
+            assert_eq!(&seen, expected);
+        }
+    }
 }
