@@ -84,6 +84,38 @@ fn a_mistaken_word_is_told_with_its_line_and_what_may_have_been_meant() {
 }
 
 #[test]
+fn a_mistake_outside_of_the_lists_is_told_with_its_line_too() {
+    let text = "version: 1\ntitle: lines\nduration: 60s\nwarm_up: 5s\nproxies:\n  count: 2\n  tick: 100ms\nchecks:\n  interval: \
+                2s\n  timeout: 1s\ntimeouts:\n  connect: 1s\n  response: 2s\nretry:\n  attempts: 2\ntotal: 3s\ndestinations:\n  - \
+                {ids: [a, b], service: {constant: 1ms}}\ntraffic:\n  - {arrivals: poisson, rate: 5/s}\n";
+    read(text);
+    for (right, mistaken, told) in [
+        ("version: 1", "version: 2", "line 1, version: 1 is the only one"),
+        ("duration: 60s", "duration: 0s", "line 3, duration: it is longer than nothing"),
+        ("warm_up: 5s", "warm_up: 60s", "line 4, warm_up: it ends before `duration`"),
+        ("count: 2", "count: 0", "line 6, proxies.count: it lies between 1 and 256"),
+        ("tick: 100ms", "workers: 257", "line 7, proxies.workers: it lies between 1 and 256"),
+        ("tick: 100ms", "tick: 0s", "line 7, proxies.tick: it is longer than nothing"),
+        ("interval: 2s", "interval: 0s", "line 9, checks.interval: it is longer than nothing"),
+        ("timeout: 1s", "timeout: 0s", "line 10, checks.timeout: it is longer than nothing"),
+        ("connect: 1s", "connect: 0s", "line 12, timeouts.connect: it is longer than nothing"),
+        ("response: 2s", "response: 0s", "line 13, timeouts.response: it is longer than nothing"),
+        ("attempts: 2", "attempts: 0", "line 15, retry.attempts: it is 1 or more"),
+        ("total: 3s", "total: 0s", "line 16, total: it is longer than nothing"),
+        ("\n  - {ids: [a, b], service: {constant: 1ms}}", " []", "line 17, destinations: there are between 1 and 1000"),
+        (
+            "\n  - {arrivals: poisson, rate: 5/s}",
+            " []",
+            "line 19, traffic: there is none; an entry names its `arrivals`: poisson, closed or log",
+        ),
+    ] {
+        assert!(text.contains(right), "{right}");
+        let error = lab::scenario::read(&text.replacen(right, mistaken, 1), &|_| Err(String::new())).unwrap_err();
+        assert_eq!(error.to_string(), told);
+    }
+}
+
+#[test]
 fn a_mistake_names_its_place_and_what_is_right() {
     for (text, place) in [
         (three("[{kind: crash, on: [z], at: 1s}]"), "faults[0].on"),

@@ -12,14 +12,14 @@ use super::units::{Rate, Span};
 #[serde(deny_unknown_fields)]
 pub struct File {
     /// 1.
-    pub version: u32,
+    pub version: Spanned<u32>,
     /// One line.
     pub title: String,
     /// Simulated time.
-    pub duration: Span,
+    pub duration: Spanned<Span>,
     /// Not counted.
     #[serde(default)]
-    pub warm_up: Option<Span>,
+    pub warm_up: Option<Spanned<Span>>,
     /// Who carries the traffic.
     #[serde(default)]
     pub proxies: Proxies,
@@ -34,11 +34,11 @@ pub struct File {
     pub retry: Retry,
     /// For all tries together.
     #[serde(default)]
-    pub total: Option<Span>,
+    pub total: Option<Spanned<Span>>,
     /// Who serves.
-    pub destinations: Vec<Spanned<Destinations>>,
+    pub destinations: Spanned<Vec<Spanned<Destinations>>>,
     /// Who asks.
-    pub traffic: Vec<Spanned<Traffic>>,
+    pub traffic: Spanned<Vec<Spanned<Traffic>>>,
     /// What goes wrong.
     #[serde(default)]
     pub faults: Vec<Spanned<Fault>>,
@@ -49,15 +49,15 @@ pub struct File {
 #[serde(deny_unknown_fields, default)]
 pub struct Proxies {
     /// How many.
-    pub count: Option<u32>,
+    pub count: Option<Spanned<u32>>,
     /// Threads of each.
-    pub workers: Option<u32>,
+    pub workers: Option<Spanned<u32>>,
     /// Sums are taken.
-    pub tick: Option<Span>,
+    pub tick: Option<Spanned<Span>>,
     /// Until traffic follows.
-    pub publish: Option<Span>,
+    pub publish: Option<Spanned<Span>>,
     /// To a destination and back.
-    pub round_trip: Option<Span>,
+    pub round_trip: Option<Spanned<Span>>,
 }
 
 /// `checks`.
@@ -65,9 +65,9 @@ pub struct Proxies {
 #[serde(deny_unknown_fields)]
 pub struct Checks {
     /// From one to the next.
-    pub interval: Span,
+    pub interval: Spanned<Span>,
     /// Of one.
-    pub timeout: Span,
+    pub timeout: Spanned<Span>,
 }
 
 /// `timeouts`.
@@ -75,9 +75,9 @@ pub struct Checks {
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// To connect.
-    pub connect: Option<Span>,
+    pub connect: Option<Spanned<Span>>,
     /// To the head of the response.
-    pub response: Option<Span>,
+    pub response: Option<Spanned<Span>>,
 }
 
 /// `retry`.
@@ -85,7 +85,7 @@ pub struct Timeouts {
 #[serde(deny_unknown_fields, default)]
 pub struct Retry {
     /// All tries.
-    pub attempts: Option<u8>,
+    pub attempts: Option<Spanned<u8>>,
 }
 
 /// One entry of `destinations`.

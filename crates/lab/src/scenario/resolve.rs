@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use self::faults::Ground;
 use super::raw;
 use super::service::{Quantiles, Service};
+use super::units::Span;
 use super::{Arrivals, Bursts, Checks, Clients, Diurnal, OnFull, Proxies, Scenario, Server, Traffic};
 use crate::recorded;
 
@@ -20,7 +21,7 @@ use crate::recorded;
 pub struct ScenarioError {
     /// Where: a key; empty where `what` tells line and column.
     pub place: String,
-    /// The line where the entry of that key begins, for keys of lists.
+    /// The line of that key's value; for keys of lists, the one where the entry begins.
     pub line: Option<u64>,
     /// What is wrong, and what would be right.
     pub what: String,
@@ -41,54 +42,65 @@ impl std::error::Error for ScenarioError {}
 /// Reads a scenario. `open` gives the text of a file that it names, or says why there is none.
 pub fn read(text: &str, open: &dyn Fn(&str) -> Result<String, String>) -> Result<Scenario, ScenarioError> {
     let file: raw::File = serde_saphyr::from_str(text).map_err(|error| wrong("", error.to_string()))?;
-    if file.version != 1 {
-        return Err(wrong("version", "1 is the only one"));
-    }
-    let destinations = destinations(&file.destinations)?;
-    let end = Timestamp::ZERO + file.duration.0;
+    at(&file.version, |version| if *version == 1 { Ok(()) } else { Err(wrong("version", "1 is the only one")) })?;
+    let destinations = at(&file.destinations, |entries| destinations(entries))?;
+    let duration = span("duration", Some(&file.duration), Duration::ZERO)?;
+    let end = Timestamp::ZERO + duration;
     let proxies = proxies(&file.proxies)?;
-    let scenario = Scenario {
+    Ok(Scenario {
         title: file.title,
-        duration: positive("duration", file.duration.0)?,
-        warm_up: file.warm_up.map_or(Duration::ZERO, |span| span.0),
-        proxies,
-        checks: match file.checks {
+        duration,
+        warm_up: match &file.warm_up {
+            None => Duration::ZERO,
+            Some(warm_up) => at(warm_up, |span| {
+                if span.0 < duration { Ok(span.0) } else { Err(wrong("warm_up", "it ends before `duration`")) }
+            })?,
+        },
+        checks: match &file.checks {
             Some(checks) => Some(Checks {
-                interval: positive("checks.interval", checks.interval.0)?,
-                timeout: positive("checks.timeout", checks.timeout.0)?,
+                interval: span("checks.interval", Some(&checks.interval), Duration::ZERO)?,
+                timeout: span("checks.timeout", Some(&checks.timeout), Duration::ZERO)?,
             }),
             None => None,
         },
-        connect: positive("timeouts.connect", file.timeouts.connect.map_or(Duration::from_secs(1), |span| span.0))?,
-        response: positive("timeouts.response", file.timeouts.response.map_or(Duration::from_secs(60), |s| s.0))?,
-        attempts: at_least_one("retry.attempts", file.retry.attempts.unwrap_or(3))?,
-        total: file.total.map(|span| positive("total", span.0)).transpose()?,
-        traffic: each("traffic", &file.traffic, |place, entry| traffic(place, entry, open))?,
+        connect: span("timeouts.connect", file.timeouts.connect.as_ref(), Duration::from_secs(1))?,
+        response: span("timeouts.response", file.timeouts.response.as_ref(), Duration::from_secs(60))?,
+        attempts: match &file.retry.attempts {
+            None => 3,
+            Some(attempts) => at(attempts, |attempts| at_least_one("retry.attempts", *attempts))?,
+        },
+        total: match &file.total {
+            None => None,
+            total => Some(span("total", total.as_ref(), Duration::ZERO)?),
+        },
+        traffic: at(&file.traffic, |entries| {
+            if entries.is_empty() {
+                return Err(wrong("traffic", "there is none; an entry names its `arrivals`: poisson, closed or log"));
+            }
+            each("traffic", entries, |place, entry| traffic(place, entry, open))
+        })?,
         faults: each("faults", &file.faults, |place, entry| {
             faults::read(place, entry, &Ground { destinations: &destinations, proxies: proxies.count, end })
         })?,
+        proxies,
         destinations,
-    };
-    if scenario.warm_up >= scenario.duration {
-        return Err(wrong("warm_up", "it ends before `duration`"));
-    }
-    if scenario.traffic.is_empty() {
-        return Err(wrong("traffic", "there is none"));
-    }
-    Ok(scenario)
+    })
 }
 
 fn proxies(raw: &raw::Proxies) -> Result<Proxies, ScenarioError> {
-    let (count, workers) = (raw.count.unwrap_or(1), raw.workers.unwrap_or(1));
-    if !(1..=MOST_PROXIES).contains(&count) || !(1..=MOST_PROXIES).contains(&workers) {
-        return Err(wrong("proxies", format!("count and workers lie between 1 and {MOST_PROXIES}")));
-    }
+    let number = |place, number: Option<&Spanned<u32>>| match number {
+        None => Ok(1),
+        Some(number) => at(number, |number| match number {
+            1..=MOST_PROXIES => Ok(*number),
+            _ => Err(wrong(place, format!("it lies between 1 and {MOST_PROXIES}"))),
+        }),
+    };
     Ok(Proxies {
-        count,
-        workers,
-        tick: positive("proxies.tick", raw.tick.map_or(Duration::from_millis(100), |span| span.0))?,
-        publish: raw.publish.map_or(Duration::from_millis(1), |span| span.0),
-        round_trip: raw.round_trip.map_or(Duration::from_micros(500), |span| span.0),
+        count: number("proxies.count", raw.count.as_ref())?,
+        workers: number("proxies.workers", raw.workers.as_ref())?,
+        tick: span("proxies.tick", raw.tick.as_ref(), Duration::from_millis(100))?,
+        publish: raw.publish.as_ref().map_or(Duration::from_millis(1), |span| span.value.0),
+        round_trip: raw.round_trip.as_ref().map_or(Duration::from_micros(500), |span| span.value.0),
     })
 }
 
@@ -237,6 +249,11 @@ fn positive(place: &str, span: Duration) -> Result<Duration, ScenarioError> {
     if span.is_zero() { Err(wrong(place, "it is longer than nothing")) } else { Ok(span) }
 }
 
+/// A span outside of lists; `otherwise` where it is not said.
+fn span(place: &str, span: Option<&Spanned<Span>>, otherwise: Duration) -> Result<Duration, ScenarioError> {
+    span.map_or(Ok(otherwise), |span| at(span, |span| positive(place, span.0)))
+}
+
 fn at_least_one<N: PartialOrd + From<u8>>(place: &str, number: N) -> Result<N, ScenarioError> {
     if number < N::from(1) { Err(wrong(place, "it is 1 or more")) } else { Ok(number) }
 }
@@ -246,11 +263,14 @@ fn each<R, T>(
     entries: &[Spanned<R>],
     mut read: impl FnMut(&str, &R) -> Result<T, ScenarioError>,
 ) -> Result<Vec<T>, ScenarioError> {
-    let read = |(number, entry): (usize, &Spanned<R>)| {
-        let line = Some(entry.referenced.line()).filter(|line| *line > 0);
-        read(&format!("{key}[{number}]"), &entry.value).map_err(|error| ScenarioError { line, ..error })
-    };
+    let read = |(number, entry): (usize, &Spanned<R>)| at(entry, |entry| read(&format!("{key}[{number}]"), entry));
     entries.iter().enumerate().map(read).collect()
+}
+
+/// What is read of a value, its mistakes with the line where it begins, unless a part of it has told its own.
+fn at<R, T>(value: &Spanned<R>, read: impl FnOnce(&R) -> Result<T, ScenarioError>) -> Result<T, ScenarioError> {
+    let line = Some(value.referenced.line()).filter(|line| *line > 0);
+    read(&value.value).map_err(|error| ScenarioError { line: error.line.or(line), ..error })
 }
 
 fn wrong(place: &str, what: impl Into<String>) -> ScenarioError {
