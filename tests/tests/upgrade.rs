@@ -127,6 +127,45 @@ fn a_new_process_that_does_not_come_up_leaves_the_old_one_serving() {
 }
 
 #[test]
+fn a_hang_up_in_an_upgrade_or_after_it_is_for_the_process_that_serves() {
+    let (a, held) = (
+        Probed::start("a"),
+        Destination::start(|moment| match moment {
+            Moment::Accepted => Vec::new(),
+            Moment::Request(_) => vec![Act::Stall],
+        }),
+    );
+    let body = |status: u16| {
+        format!(
+            "routes: {{held: {{match: {{path: /held}}, cluster: held}}, all: {{respond: {{status: {status}}}}}}}\nclusters:\n  \
+             held: {{destinations: {{h: {{address: \"{}\"}}}}}}\n  app: {{destinations: {{a: {{address: \"{}\"}}}}}}\n",
+            held.url(),
+            a.url()
+        )
+    };
+    let generations = Generations::start(&body(201));
+    let lazaret = &generations.lazaret;
+    let answers = |status| get(lazaret.proxy, "/").is_some_and(|answer| answer.status == status);
+    assert!(answers(201));
+    // What is in flight keeps the first process alive.
+    let mut client = TcpStream::connect(lazaret.proxy).expect("it accepts");
+    client.write_all(b"GET /held HTTP/1.1\r\nHost: h\r\n\r\n").expect("it reads");
+    lazaret.wait_until("it is in flight", || !held.requests().is_empty());
+
+    let before = generations.instance();
+    lazaret.process.signal(Signal::SIGUSR2);
+    lazaret.wait_until("the upgrade is under way", || lazaret.process.output().contains("is to take over"));
+    lazaret.write(&body(202));
+    lazaret.hang_up();
+    lazaret.wait_until("another process serves", || generations.instance().is_some_and(|now| Some(now) != before));
+    lazaret.wait_until("it has read what was there at the signal", || answers(202));
+    lazaret.write(&body(203));
+    lazaret.hang_up();
+    lazaret.wait_until("the old one passes it on", || answers(203));
+    assert!(!lazaret.process.output().contains("refused"), "{}", lazaret.process.output());
+}
+
+#[test]
 fn another_number_of_workers_serves_every_inherited_socket() {
     let a = Probed::start("a");
     let generations = Generations::start(&config(3, &[("a", &a)]));

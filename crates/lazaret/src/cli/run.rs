@@ -1,18 +1,23 @@
 //! `lazaret run`: serve until told to stop.
 //!
 //! SIGHUP reads the configuration again (all or nothing) and reopens logs, SIGUSR1 reopens logs, SIGUSR2 lets a new process
-//! of the same program take over, SIGTERM and SIGINT begin a planned stop; a second one ends at once.
+//! of the same program take over (and one that comes meanwhile is for whoever serves then), SIGTERM and SIGINT begin a planned stop; a second one ends at once.
 
+mod hang_ups;
 mod notify;
 mod upgrade;
 
+use std::sync::Arc;
 use std::thread;
 
-use lazaret::running::Running;
+use lazaret::running::{Reloader, Running};
 use lazaret::{Inheritance, Lazaret};
+use nix::sys::signal::Signal::SIGHUP;
+use nix::sys::signal::kill;
 use telemetry::logs::{LogFormat, LogOptions, Logs};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::hang_ups::{HangUps, Read};
 use super::exit::Exit;
 use super::{ConfigArguments, no_start};
 
@@ -120,19 +125,26 @@ impl Signals {
 
 async fn serve(running: Running, mut signals: Signals, logs: &Logs) -> Exit {
     let mut is_stopping = false;
+    let hang_ups = Arc::new(HangUps::default());
     let mut poll = tokio::time::interval(std::time::Duration::from_millis(50));
     loop {
         tokio::select! {
             _ = signals.hang_up.recv() => {
                 logs.reopen();
                 running.reopen_logs();
-                reload(&running);
+                match hang_ups.hung_up() {
+                    Some(read) => read_again(read, running.reloader()),
+                    None => tracing::info!(
+                        target: "lazaret",
+                        "an upgrade is under way: who serves after it reads the configuration again"
+                    ),
+                }
             }
             _ = signals.reopen.recv() => {
                 logs.reopen();
                 running.reopen_logs();
             }
-            _ = signals.upgrade.recv() => if !is_stopping && !running.is_handed_over() { upgrade::begin(&running) },
+            _ = signals.upgrade.recv() => if !is_stopping && !running.is_handed_over() { upgrade::begin(&running, &hang_ups) },
             _ = signals.terminate.recv() => if is_stopping { return Exit::Failed } else { is_stopping = stop(&running) },
             _ = signals.interrupt.recv() => if is_stopping { return Exit::Failed } else { is_stopping = stop(&running) },
             _ = poll.tick() => if running.is_over() {
@@ -153,9 +165,23 @@ fn stop(running: &Running) -> bool {
     true
 }
 
+/// Has the configuration read again by who serves.
+fn read_again(read: Read, reloader: Reloader) {
+    match read {
+        Read::Here => reload(reloader),
+        Read::There(pid) => match kill(pid, SIGHUP) {
+            Ok(()) => {
+                tracing::info!(target: "lazaret", %pid, "the process that serves is told to read the configuration again")
+            }
+            Err(error) => {
+                tracing::error!(target: "lazaret", %pid, %error, "the process that serves does not hear of the SIGHUP")
+            }
+        },
+    }
+}
+
 /// Reloads on a thread of its own, so that further signals are heard meanwhile.
-fn reload(running: &Running) {
-    let reloader = running.reloader();
+fn reload(reloader: Reloader) {
     let spawned = thread::Builder::new().name("reload".to_owned()).spawn(move || match reloader.reload() {
         // The journal has said so, in a line of its own; the whole report is told here.
         Ok(summary) => tracing::debug!(target: "lazaret", summary, "reloaded"),

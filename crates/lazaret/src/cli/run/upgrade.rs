@@ -9,37 +9,53 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lazaret::running::{HandOverError, Running, Upgrader};
 
-use super::notify;
+use nix::unistd::Pid;
+
+use super::hang_ups::HangUps;
+use super::{notify, read_again};
 
 /// Starts a successor and hands over, on a thread of its own: further signals are heard meanwhile.
-pub(super) fn begin(running: &Running) {
-    let upgrader = running.upgrader();
+pub(super) fn begin(running: &Running, hang_ups: &Arc<HangUps>) {
+    let (upgrader, reloader, theirs) = (running.upgrader(), running.reloader(), Arc::clone(hang_ups));
+    hang_ups.begins();
     let spawned = thread::Builder::new().name("upgrade".to_owned()).spawn(move || {
         notify::reloading();
-        if let Err(error) = upgrade(&upgrader) {
-            upgrader.note_failed(&error);
-            tracing::error!(target: "lazaret", %error, "no upgrade, this process goes on");
-            notify::ready();
+        let successor = match upgrade(&upgrader) {
+            Ok(successor) => Some(successor),
+            Err(error) => {
+                upgrader.note_failed(&error);
+                tracing::error!(target: "lazaret", %error, "no upgrade, this process goes on");
+                notify::ready();
+                None
+            }
+        };
+        if let Some(read) = theirs.ends(successor) {
+            read_again(read, reloader);
         }
     });
     if let Err(error) = spawned {
         tracing::error!(target: "lazaret", %error, "no thread for an upgrade");
+        if let Some(read) = hang_ups.ends(None) {
+            read_again(read, running.reloader());
+        }
     }
 }
 
-fn upgrade(upgrader: &Upgrader) -> io::Result<()> {
+/// The process that serves now.
+fn upgrade(upgrader: &Upgrader) -> io::Result<Pid> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut successor = start(theirs)?;
     tracing::info!(target: "lazaret", pid = successor.id(), "a new process is to take over");
     match upgrader.hand_over(ours) {
         Ok(()) => {
             tracing::info!(target: "lazaret", pid = successor.id(), "the new process serves, this one finishes");
-            Ok(())
+            i32::try_from(successor.id()).map(Pid::from_raw).map_err(io::Error::other)
         }
         Err(error) => {
             let said = match error {
