@@ -9,11 +9,12 @@
 //! One queue of events; what happens at the same time happens in the order in which it was planned. Time between proxy and
 //! destination is added to a request's time and to nothing else.
 //!
-//! Read in this order: [`world`] (the loop), `requests` and `probing` (what it does with both), [`flight`], [`proxy`],
+//! Read in this order: [`world`] (the loop), `requests`, `attempt` and `probing` (what it does with both), [`flight`], [`proxy`],
 //! [`destination`], [`source`], then [`event`], [`queue`], [`deadlines`], [`sharing`].
 
 pub mod world;
 
+mod attempt;
 mod probing;
 mod requests;
 
