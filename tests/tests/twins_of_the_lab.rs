@@ -47,6 +47,9 @@ fn the_lab_predicts_when_lazaret_gives_up_a_process_that_dies_and_uses_it_again(
         ensure!(absence.out.is_some() && absence.back.is_some(), "{absence:?}");
         // Nothing of this comes to anybody who listens.
         ensure!(absence.met > 0.0, "{absence:?}");
+        // Its first failures give it up: until a probe did, there would be fifty.
+        let predicted = twin.predicted.absences.first().context("b has a fault")?;
+        ensure!((predicted.met - absence.met).abs() <= 10.0, "{predicted:?} {absence:?}");
         Ok(())
     });
 }
