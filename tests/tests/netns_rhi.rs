@@ -117,33 +117,6 @@ fn an_unreachable_control_api_withdraws_or_freezes() {
 }
 
 #[test]
-fn a_daemon_that_stood_still_for_longer_than_a_poll_may_take_reads_what_was_answered() {
-    if must_skip("a_daemon_that_stood_still_for_longer_than_a_poll_may_take_reads_what_was_answered") {
-        return;
-    }
-    let lab = Lab::start();
-    let api = ControlApi::start(&lab.sites[0]);
-    api.set("api", &["healthy"]);
-    // The first failed poll would withdraw the VIPs.
-    let daemon = Daemon::start(&lab.sites[0], lab.folder.path(), "one", &body("withdraw", 1));
-    wait_site(&lab, &[&daemon], VIP, Some(1));
-    api.behave(Manner::Late(Duration::from_millis(500)));
-    for _ in 0..3 {
-        let polls = api.polls();
-        assert!(poll(LIMIT, || api.polls() > polls), "polling stopped");
-        daemon.process.signal(nix::sys::signal::Signal::SIGSTOP);
-        // Longer than `apisix_timeout`, with as much again for what is granted after it.
-        std::thread::sleep(Duration::from_millis(2500));
-        daemon.process.signal(nix::sys::signal::Signal::SIGCONT);
-    }
-    let polls = api.polls();
-    assert!(poll(LIMIT, || api.polls() >= polls + 2), "polling stopped");
-    assert_eq!(daemon.reason(VIP), "healthy");
-    let log = daemon.process.output();
-    assert!(!log.contains("failed"), "a poll counts as failed:\n{log}");
-}
-
-#[test]
 fn conditions_all_and_any_join_upstreams() {
     if must_skip("conditions_all_and_any_join_upstreams") {
         return;
