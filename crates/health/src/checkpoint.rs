@@ -124,6 +124,9 @@ struct TrafficPoint {
     ejected_at: Option<Timestamp>,
     has_failed: bool,
     is_unproven: bool,
+    /// Younger than the format: what was written without it has heard of none.
+    #[serde(default)]
+    good_at: Option<Timestamp>,
     failed: Recent,
 }
 
@@ -330,6 +333,7 @@ impl TrafficPoint {
             ejected_at: traffic.ejected_at,
             has_failed: traffic.has_failed,
             is_unproven: traffic.is_unproven,
+            good_at: traffic.good_at,
             failed: traffic.failed.clone(),
         }
     }
@@ -353,6 +357,7 @@ impl TrafficPoint {
             ejected_at: self.ejected_at,
             has_failed: self.has_failed,
             is_unproven: self.is_unproven,
+            good_at: self.good_at,
             failed: self.failed,
         })
     }

@@ -100,6 +100,8 @@ pub(crate) struct Traffic {
     pub(crate) has_failed: bool,
     /// Reactivated, and no good attempt since.
     pub(crate) is_unproven: bool,
+    /// When a good attempt was last heard of.
+    pub(crate) good_at: Option<Timestamp>,
     /// The last failed attempts, oldest first.
     pub(crate) failed: Recent,
 }

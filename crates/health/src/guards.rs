@@ -2,12 +2,13 @@
 //!
 //! | guard | keeps | not asked of |
 //! |---|---|---|
-//! | `max_ejected` | the later ones, while the earlier ones make up that share of the weight | one that refuses connections |
+//! | `max_ejected` | the later ones, while all who are out, whoever judged them, make up that share of the weight | one that refuses connections |
 //! | `spacing` | one that follows too soon on another one | one that refuses connections |
 //! | `last` | the last one that would serve | nobody is exempt |
 //!
-//! One that a probe also calls Unhealthy is not kept by any of them. The value stays Unhealthy for everybody to see; only
-//! availability differs, and says why.
+//! One that a probe also calls Unhealthy is not kept by any of them. When probes take others out, so that more than the share
+//! would be out, an ejection by traffic is taken back, the latest first: what the rest could bear was not known when it left. The
+//! value stays Unhealthy for everybody to see; only availability differs, and says why.
 
 use model::available::Because;
 use model::event::Cause;
@@ -57,33 +58,48 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
         total += weight;
         let is_convicted = active == Switch::On && one.health.active == Health::Unhealthy;
         let is_accused = one.health.passive == Health::Unhealthy && !is_convicted;
+        if is_convicted {
+            left += weight;
+        }
         if !is_accused {
             one.traffic.departure = Departure::None;
         } else if guards == Guards::default() {
             one.traffic.departure = Departure::Left;
-        } else if one.traffic.departure == Departure::Left {
-            left += weight;
         } else {
             accused.push(index);
         }
         let has_left = is_convicted || one.traffic.departure == Departure::Left;
         n_serving += usize::from(!has_left && weight > 0 && !one.is_nowhere());
     }
-    accused.sort_by_key(|index| cluster.destinations.get(*index).and_then(|one| one.traffic.ejected_at));
+    // Those that are out come first: they give way only where they are too many.
+    accused.sort_by_key(|index| {
+        let one = cluster.destinations.get(*index).map(|one| &one.traffic);
+        one.map(|traffic| (traffic.departure != Departure::Left, traffic.ejected_at))
+    });
     let n = u32::try_from(cluster.destinations.len()).unwrap_or(u32::MAX).max(1);
     for index in accused {
         let Some(one) = cluster.destinations.get_mut(index) else { continue };
         let weight = u64::from(one.config.weight);
         let is_serving = weight > 0 && !one.is_nowhere();
+        let is_capped = guards.max_ejected.is_some_and(|cap| (left + weight) as f64 > cap.get() * total as f64)
+            && !refuses_connections(one);
+        if one.traffic.departure == Departure::Left {
+            if is_capped {
+                one.traffic.departure = Departure::Kept(Because::Cap);
+                n_serving += usize::from(is_serving);
+            } else {
+                left += weight;
+            }
+            continue;
+        }
         // One that came back and failed follows upon nobody but itself.
         let others_left_at = cluster.left_at.filter(|(_, slot)| *slot != one.slot).map(|(at, _)| at);
         let may_leave_at = guards.spacing.and_then(|spacing| Some(others_left_at? + spacing / n));
-        let is_capped = guards.max_ejected.is_some_and(|cap| (left + weight) as f64 > cap.get() * total as f64);
         let is_too_soon = may_leave_at.is_some_and(|at| effects.now < at);
         let is_last = guards.last == LastDestination::Stays && is_serving && n_serving == 1;
         one.traffic.departure = if is_last {
             Departure::Kept(Because::Guard)
-        } else if !refuses_connections(one) && is_capped {
+        } else if is_capped {
             Departure::Kept(Because::Cap)
         } else if !refuses_connections(one) && is_too_soon {
             may_leave_at.into_iter().for_each(|at| effects.timers.set(timer, at));

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Read in this order: [`input`], [`output`], `core`, then `destination` and `cluster` (the state), `schedule` (when
-//! probes run), `doubt`, `comparison`, `readmission` and `guards` (what is below a verdict and around it), the policies
+//! probes run), `acquittal`, `doubt`, `comparison`, `readmission` and `guards` (what is below a verdict and around it), the policies
 //! ([`active`], [`passive`], [`available`]), [`registry`] (policies written by others).
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ pub mod output;
 
 mod core;
 
+mod acquittal;
 mod away;
 mod cluster;
 mod comparison;

@@ -27,6 +27,7 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::random::Random;
 use model::time::Timestamp;
 
+use crate::acquittal::is_acquitted;
 use crate::active::ProbeResult;
 use crate::cluster::ClusterState;
 use crate::destination::{InFlight, Judged};
@@ -190,6 +191,12 @@ fn apply(cluster: &mut ClusterState, results: &[ProbeResult], effects: &mut Effe
     let mut changed = Vec::new();
     for verdict in verdicts {
         let Some(destination) = cluster.destinations.iter_mut().find(|one| one.slot == verdict.slot) else { continue };
+        let probe = results.iter().find(|result| result.slot == verdict.slot);
+        if verdict.health == Health::Unhealthy
+            && probe.is_some_and(|probe| is_acquitted(&cluster.config, destination, probe, effects.now))
+        {
+            continue;
+        }
         let cause = Cause::Probe { policy: policy.clone() };
         let was_out = destination.health.active == Health::Unhealthy;
         if set_active(destination, verdict.health, cause, verdict.evidence, effects) == Changed::Yes {

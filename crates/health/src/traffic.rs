@@ -32,6 +32,10 @@ impl Core {
             return;
         };
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
+        let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
+        if let Some(destination) = cluster.destinations.get_mut(place.destination).filter(|_| ok > 0) {
+            destination.traffic.good_at = Some(self.effects.now);
+        }
         let moved = schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
         let is_known = cluster.config.compat == Compat::None
             && cluster
@@ -46,7 +50,6 @@ impl Core {
         if !is_judged {
             return;
         }
-        let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
         self.note_outcome(place, event, ok);
         if !is_mute_trial(event) {
             self.trial_ended(place, Counts::of(&event.outcome));
@@ -74,6 +77,7 @@ impl Core {
             destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
         destination.traffic.has_failed = false;
         destination.traffic.is_unproven = false;
+        destination.traffic.good_at = Some(self.effects.now);
         let ok = |ok| Counts { ok, ..Counts::default() };
         let repeats = sum.repeats.min(sum.ok);
         for (which, n) in [(Try::First, sum.ok - repeats), (Try::Repeat, repeats)] {

@@ -58,3 +58,39 @@ fn ejections_of_a_moment_leave_one_after_the_other() {
     world.run_until(2.0);
     assert_eq!(world.available("c"), ["c", "d"]);
 }
+
+#[test]
+fn an_ejection_is_taken_back_when_probes_take_more_out_than_may_be() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
+    let cluster = with(guarded(five, guards, 4), |cluster| cluster.health_check.active = Some(probed()));
+    let mut world = World::of(&[cluster]);
+    world.run_until(10.0);
+    (0..5).for_each(|_| world.outcome("a", reset()));
+    assert_eq!(world.available("c"), ["b", "c", "d"]);
+    world.answers.insert("b".to_owned(), Answer::status(503));
+    world.run_until(20.0);
+    assert_eq!(world.available("c"), ["c", "d"]);
+    world.answers.insert("c".to_owned(), Answer::status(503));
+    world.run_until(30.0);
+    assert_eq!(world.available("c"), ["a", "d"]);
+    assert_eq!((world.destination("a").because, world.health("a").passive), (Because::Cap, Unhealthy));
+    world.answers.insert("c".to_owned(), Answer::status(200));
+    world.run_until(40.0);
+    assert_eq!(world.available("c"), ["c", "d"]);
+}
+
+#[test]
+fn one_that_refuses_connections_is_not_taken_back_for_those_that_probes_take_out() {
+    let cluster = with(guarded(refusals(), Guards::native(), 4), |cluster| {
+        cluster.health_check.active = Some(probed());
+    });
+    let mut world = World::of(&[cluster]);
+    world.run_until(10.0);
+    (0..3).for_each(|_| world.outcome("a", refused()));
+    for id in ["b", "c"] {
+        world.answers.insert(id.to_owned(), Answer::status(503));
+    }
+    world.run_until(20.0);
+    assert_eq!(world.available("c"), ["d"]);
+}

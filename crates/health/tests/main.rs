@@ -14,6 +14,7 @@ mod yarp_scheduler;
 mod yarp_transport_failure_rate;
 mod yarp_updater;
 
+mod acquittal;
 mod checkpoint;
 mod doubt;
 mod guards;

@@ -193,10 +193,14 @@ proptest! {
 
 /// Tells the histories of the probes judged since the last time, by the core's own record.
 fn note_probes(world: &mut World, histories: &mut [History]) {
-    for (at, ticket, passed) in std::mem::take(&mut world.judged) {
+    for (at, ticket, failure) in std::mem::take(&mut world.judged) {
         let order = world.probes.iter().find(|order| order.ticket == ticket).unwrap();
         let place = IDS.iter().position(|id| *id == order.destination.destination.as_str()).unwrap();
-        histories[place].add(at, Fact::Probe { passed });
+        let fact = match failure {
+            None => Fact::Passed,
+            Some(failure) => Fact::Failed { began_at: order.at, is_mute: failure != FailureKind::Status },
+        };
+        histories[place].add(at, fact);
     }
 }
 

@@ -13,8 +13,10 @@ use model::time::Timestamp;
 /// What happened to a destination.
 #[derive(Clone, Copy, Debug)]
 pub enum Fact {
-    /// A probe was judged.
-    Probe { passed: bool },
+    /// A probe passed.
+    Passed,
+    /// A probe failed that began then; not a byte may have come.
+    Failed { began_at: Timestamp, is_mute: bool },
     /// An attempt ended that was picked then.
     Outcome { picked_at: Timestamp, outcome: Outcome },
     /// So many good attempts.
@@ -57,21 +59,25 @@ impl History {
     fn active(&self, rules: &Rules) -> Health {
         let mut value = Health::Unknown;
         let (mut failed, mut passed) = (0, 0);
-        for (_, fact) in &self.facts {
+        let mut good_at: Option<Timestamp> = None;
+        for (at, fact) in &self.facts {
             match fact {
                 Fact::Active(set) => value = *set,
-                Fact::Probe { passed: true } => {
+                Fact::Passed => {
                     (failed, passed) = (0, passed + 1);
                     if value != Health::Unhealthy || passed >= rules.healthy_threshold {
                         value = Health::Healthy;
                     }
                 }
-                Fact::Probe { passed: false } => {
+                Fact::Failed { began_at, is_mute } => {
                     (failed, passed) = (failed + 1, 0);
-                    if failed >= rules.threshold {
+                    let is_answering = good_at.is_some_and(|good| good >= *began_at || at.since(good) <= LATELY);
+                    if failed >= rules.threshold && !(*is_mute && is_answering) {
                         value = Health::Unhealthy;
                     }
                 }
+                Fact::Sum { ok } if *ok > 0 => good_at = Some(*at),
+                Fact::Outcome { outcome, .. } if outcome.class == OutcomeClass::Ok => good_at = Some(*at),
                 Fact::Outcome { .. } | Fact::Sum { .. } | Fact::Passive(..) => {}
             }
         }
@@ -89,7 +95,7 @@ impl History {
                 (value, until, cut) = (Health::Unknown, None, index);
             }
             let eject_for = match fact {
-                Fact::Probe { .. } | Fact::Active(_) => None,
+                Fact::Passed | Fact::Failed { .. } | Fact::Active(_) => None,
                 Fact::Passive(Health::Unhealthy, period) => Some(*period),
                 Fact::Passive(set, _) => {
                     (value, until) = (*set, None);
@@ -168,3 +174,6 @@ fn is_failed(outcome: &Outcome) -> bool {
 fn is_old(picked_at: Timestamp, ejected_at: Timestamp) -> bool {
     picked_at < ejected_at + Duration::from_millis(10)
 }
+
+/// A good answer of so long ago still speaks against a probe that got none.
+const LATELY: Duration = Duration::from_millis(500);

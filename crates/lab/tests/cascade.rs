@@ -1,8 +1,9 @@
 //! Overload is not sickness: when all destinations are late at once, none is taken from those that carry the load, and all
-//! serve again when its cause is over; one whose data path is cut is caught by its traffic though its probes pass.
+//! serve again when its cause is over; an ejection that the others cannot bear does not take them with it; one whose data path is cut is caught by its traffic though its probes pass.
 
 use lab::meter::Film;
 use lab::policy::Policy;
+use lab::scenario::Scenario;
 
 use crate::support::read;
 
@@ -37,6 +38,37 @@ fn load_that_makes_all_late_does_not_empty_the_cluster_and_is_over_when_its_caus
         let after = failures(&ours, LATE.1 + 5.0, CUT.0);
         assert!(after < 20, "seed {seed}: all serve again 5 s after the cause is over, {after} failed");
     }
+}
+
+#[test]
+fn an_ejection_that_fills_the_others_takes_none_of_them_with_it() {
+    let scenario = read(include_str!("../../../scenarios/tune/full_rest.yaml"));
+    for (attempts, seed) in [(3, 1), (1, 2)] {
+        let scenario = Scenario { attempts, ..scenario.clone() };
+        let (figures, film) = lab::run(&scenario, &Policy::find("lazaret").unwrap(), seed).unwrap();
+        // b and e fail in part.
+        for well in [0, 2, 3, 5] {
+            let out = film.shares[well].iter().find(|(_, share)| *share == 0.0);
+            assert_eq!(out, None, "{attempts} attempts: destination {well} is out; {figures:?}");
+        }
+        let after = failures(&film, 145.0, 200.0);
+        assert_eq!(after, 0, "{attempts} attempts: {after} failed after the fault");
+    }
+}
+
+#[test]
+fn load_that_nobody_can_bear_costs_no_more_with_probes_than_without() {
+    let text = include_str!("../../../scenarios/tune/all_full.yaml").replace("duration: 240s", "duration: 150s");
+    let scenario = read(&text);
+    let run = |policy: &str| lab::run(&scenario, &Policy::find(policy).unwrap(), 1).unwrap().0;
+    let (ours, kept) = (run("lazaret"), run("keep"));
+    assert!(kept.failures > 3000, "the scenario overloads nobody: {}", kept.failures);
+    assert!(
+        ours.failures as f64 <= 1.1 * kept.failures as f64,
+        "{} failed, {} with nobody out",
+        ours.failures,
+        kept.failures
+    );
 }
 
 #[test]

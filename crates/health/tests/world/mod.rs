@@ -69,8 +69,8 @@ pub struct World {
     pub cancelled: BTreeSet<Ticket>,
     pub freed: Vec<Slot>,
     pub n_published: usize,
-    /// Probes that were judged: when, which, and whether it passed.
-    pub judged: Vec<(Timestamp, Ticket, bool)>,
+    /// Probes that were judged: when, which, and how it failed.
+    pub judged: Vec<(Timestamp, Ticket, Option<FailureKind>)>,
     /// All that came out, in words.
     pub log: Vec<String>,
     /// Answers under way.
@@ -192,8 +192,9 @@ impl World {
             self.now = self.now.max(next);
             if answer.is_some_and(|answer| answer <= next) {
                 let (_, end) = self.pending.pop_first().unwrap();
-                let passed = end.failure.is_none() && end.status.is_none_or(|status| (200..300).contains(&status));
-                self.judged.push((self.now, end.ticket, passed));
+                let is_expected = end.status.is_none_or(|status| (200..300).contains(&status));
+                let failure = end.failure.or((!is_expected).then_some(FailureKind::Status));
+                self.judged.push((self.now, end.ticket, failure));
                 self.input(Input::Probed(end));
             } else {
                 self.input(Input::TimerDue);

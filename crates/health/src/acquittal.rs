@@ -1,0 +1,80 @@
+//! Full, not dead: a probe that came to nothing convicts nobody who answers its requests meanwhile.
+//!
+//! A destination whose queue is full refuses a probe as it refuses a request, or lets it wait for longer than it may. To take it
+//! out for that sends its load to the others, whose queues then are full, too; and those follow it.
+//!
+//! ```text
+//!   the policy says Unhealthy ──> the last probe got not a byte, 429 or 529 ──no──> Unhealthy
+//!                                   │ yes
+//!                                   v
+//!             a request was answered well since it began, or within 500 ms ──no──> Unhealthy
+//!                                   │ yes
+//!                                   └──> as before; the next probe comes after the confirm interval
+//! ```
+//! - Any other status that says no is believed: whoever wants to leave says so. 429 and 529 say that there is too much of it.
+//! - Only where traffic is judged, and not where another product's rules hold.
+//! - Only of probes that go where requests go: another port may be closed for a reason of its own.
+
+use std::time::Duration;
+
+use model::address::Url;
+use model::cluster::{Cluster, Compat};
+use model::outcome::FailureKind;
+use model::time::Timestamp;
+
+use crate::active::ProbeResult;
+use crate::destination::DestinationState;
+
+/// Whether the destination's traffic speaks for it against a failed probe.
+pub(crate) fn is_acquitted(
+    cluster: &Cluster,
+    destination: &DestinationState,
+    probe: &ProbeResult,
+    now: Timestamp,
+) -> bool {
+    let is_judged = cluster.compat == Compat::None && cluster.health_check.passive.is_some();
+    let goes_there =
+        destination.config.health.as_ref().is_none_or(|url| is_same_server(url, &destination.config.address));
+    let is_answered = |good_at: Timestamp| good_at >= probe.started_at || now.since(good_at) <= LATELY;
+    is_judged
+        && goes_there
+        && (probe.failure.is_some_and(came_to_nothing) || matches!(probe.status, Some(429 | 529)))
+        && destination.traffic.good_at.is_some_and(is_answered)
+}
+
+/// Whether not a byte of an answer came.
+fn came_to_nothing(failure: FailureKind) -> bool {
+    match failure {
+        FailureKind::Refused
+        | FailureKind::ConnectTimeout
+        | FailureKind::Reset
+        | FailureKind::Closed
+        | FailureKind::HeadTimeout => true,
+        FailureKind::Dns
+        | FailureKind::Unreachable
+        | FailureKind::Tls
+        | FailureKind::Protocol
+        | FailureKind::HeadTooLarge
+        | FailureKind::RequestBody
+        | FailureKind::BodyCut
+        | FailureKind::BodyTimeout
+        | FailureKind::Status
+        | FailureKind::Body
+        | FailureKind::Local
+        | FailureKind::ClientGone
+        | FailureKind::ClientBody
+        | FailureKind::Deadline
+        | FailureKind::Cancelled
+        | FailureKind::Unprocessed
+        | FailureKind::ClientDeadline
+        | FailureKind::TryTimeout
+        | FailureKind::RefusedStream => false,
+    }
+}
+
+fn is_same_server(one: &Url, other: &Url) -> bool {
+    (one.scheme, &one.host, one.port) == (other.scheme, &other.host, other.port)
+}
+
+/// Good answers are told up to 100 ms after they came. ConnectFailures asks for as long without one.
+const LATELY: Duration = Duration::from_millis(500);

@@ -1,0 +1,117 @@
+//! A probe that got not a byte convicts nobody whose requests are answered meanwhile: full is not dead.
+
+use model::active::ProbeRound;
+use model::address::Url;
+use model::cluster::{Cluster, Compat};
+use model::outcome::FailureKind;
+use model::passive::{ConsecutiveErrors, PassivePolicy};
+
+use crate::world::*;
+
+fn watched() -> Cluster {
+    let policy = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    with(passive("c", &["a", "b"], &[policy]), |cluster| cluster.health_check.active = Some(probed()))
+}
+
+/// Until `end` a request of `a` is answered each 100 ms.
+fn answered(world: &mut World, end: f64) {
+    let first = (world.now.as_secs_f64() * 10.0).round() as u32 + 1;
+    for tenth in first..=(end * 10.0).round() as u32 {
+        world.run_until(f64::from(tenth) / 10.0);
+        world.outcome("a", ok());
+    }
+}
+
+/// Twenty seconds in which the probes of `a` come to this and its requests are answered.
+fn after_twenty_seconds(cluster: Cluster, answer: Answer) -> World {
+    let mut world = World::of(&[cluster]);
+    answered(&mut world, 10.0);
+    world.answers.insert("a".to_owned(), answer);
+    answered(&mut world, 30.0);
+    world
+}
+
+#[test]
+fn a_full_one_that_answers_its_requests_stays_whether_it_refuses_probes_or_lets_them_wait() {
+    for round in [ProbeRound::Destination, ProbeRound::Cluster] {
+        for answer in [Answer::fails(FailureKind::Refused), Answer::fails(FailureKind::ConnectTimeout), Answer::hangs()]
+        {
+            let cluster = with(watched(), |cluster| cluster.health_check.active.as_mut().unwrap().round = round);
+            let mut world = after_twenty_seconds(cluster, answer);
+            assert_eq!(world.health("a").active, Healthy, "{answer:?}");
+            assert_eq!(world.available("c"), ["a", "b"]);
+        }
+    }
+}
+
+#[test]
+fn it_is_out_with_the_next_probe_when_the_answers_stop() {
+    for (answer, longest) in [(Answer::fails(FailureKind::Refused), 1.7), (Answer::hangs(), 5.1)] {
+        let mut world = after_twenty_seconds(watched(), answer);
+        world.run_until(30.0 + longest);
+        assert_eq!(world.health("a").active, Unhealthy, "{answer:?}");
+    }
+}
+
+#[test]
+fn the_dead_are_out_with_one_more_probe_of_a_second_at_most() {
+    let out_at = |cluster: Cluster, answer| {
+        let mut world = World::of(&[cluster]);
+        answered(&mut world, 10.0);
+        world.answers.insert("a".to_owned(), answer);
+        world.run_until(60.0);
+        assert_eq!(world.health("a").active, Unhealthy);
+        world.destination("a").changed_at.unwrap()
+    };
+    // A refusal is confirmed after 250 ms, and an answer of before speaks for 500: then the next probe decides, a second later.
+    for (answer, at_most) in [(Answer::fails(FailureKind::Refused), 1.0), (Answer::hangs(), 0.0)] {
+        let alone = with(watched(), |cluster| cluster.health_check.passive = None);
+        let later = out_at(watched(), answer).since(out_at(alone, answer));
+        assert!(later <= secs(at_most), "{answer:?}: {later:?} later");
+    }
+}
+
+#[test]
+fn sums_of_good_answers_speak_for_it_as_well() {
+    let cluster = with(passive("c", &["a"], &[crate::doubt::refusals()]), |cluster| {
+        cluster.health_check.active = Some(probed());
+    });
+    let mut world = World::of(&[cluster]);
+    for third in 1..20 {
+        world.run_until(f64::from(third) / 3.0);
+        world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+        world.sums("a", 3);
+    }
+    assert_ne!(world.health("a").active, Unhealthy);
+    world.run_until(15.0);
+    assert_eq!(world.health("a").active, Unhealthy);
+}
+
+#[test]
+fn a_status_that_says_no_is_believed_and_one_that_asks_for_less_is_not() {
+    for (status, health) in [(503, Unhealthy), (404, Unhealthy), (429, Healthy), (529, Healthy)] {
+        let mut world = after_twenty_seconds(watched(), Answer::status(status));
+        assert_eq!(world.health("a").active, health, "{status}");
+    }
+}
+
+#[test]
+fn probes_to_another_port_and_other_products_rules_are_believed() {
+    let elsewhere = with(watched(), |cluster| {
+        cluster.destinations[0].health = Some(Url::parse("http://a.test:9000/").unwrap());
+    });
+    let yarp = with(watched(), |cluster| {
+        cluster.compat = Compat::Yarp;
+        cluster.health_check.passive = passive("c", &[], &[failure_rate(0.3, 10.0, 10)]).health_check.passive;
+    });
+    let blind = with(watched(), |cluster| cluster.health_check.passive = None);
+    for cluster in [elsewhere, yarp, blind] {
+        let mut world = after_twenty_seconds(cluster, Answer::fails(FailureKind::Refused));
+        assert_eq!(world.health("a").active, Unhealthy);
+    }
+    let page = with(watched(), |cluster| {
+        cluster.destinations[0].health = Some(Url::parse("http://a.test/health").unwrap());
+    });
+    let mut world = after_twenty_seconds(page, Answer::fails(FailureKind::Refused));
+    assert_eq!(world.health("a").active, Healthy);
+}
