@@ -143,6 +143,22 @@ fn way_back_and_guards_come_with_the_default_set_alone_and_go_when_they_are_swit
 }
 
 #[test]
+fn where_clients_stick_to_a_destination_the_default_set_does_not_weigh_what_it_refuses() {
+    let names = |cluster: &str| {
+        let config = text(&format!("clusters: {{a: {{{cluster}}}}}")).config;
+        let passive = config.clusters[0].health_check.passive.clone().unwrap();
+        passive.policies.iter().map(|policy| policy.name().to_owned()).collect::<Vec<_>>()
+    };
+    let all = ["ConnectFailures", "Burst", "Outlier", "Stall", "Latency", "Overload"];
+    assert_eq!(names("health_check: {passive: {}}"), all);
+    let affinity = "session_affinity: {policy: HashCookie, key_name: lz}";
+    for sticky in [affinity, "load_balancing: ConsistentHash"] {
+        assert_eq!(names(&format!("{sticky}, health_check: {{passive: {{}}}}")), all[..5]);
+        assert_eq!(names(&format!("{sticky}, health_check: {{passive: {{policies: [Overload]}}}}")), ["Overload"]);
+    }
+}
+
+#[test]
 fn the_nginx_article_reads_as_its_authors_meant_it() {
     let loaded = text(include_str!("fixtures/nginx-article.yaml"));
     let cluster = &loaded.config.clusters[0];

@@ -246,11 +246,12 @@ pub fn pulse(world: &mut World, id: &str, waiting: u32, moved: f64) -> Pulse {
 }
 
 #[test]
-fn a_destination_that_asks_for_less_is_never_ejected_nor_suspected() {
+fn a_destination_that_asks_for_less_is_never_ejected_nor_suspected_but_by_overload() {
     let ours = model::passive::PassiveCheck::native().policies;
     let with_rates =
         [failure_rate(0.3, 10.0, 10), max_fails(1, 10.0), PassivePolicy::FailureRate(FailureRate::default())];
-    for policies in [ours.clone(), [ours, with_rates.to_vec()].concat()] {
+    let others: Vec<_> = ours.iter().filter(|one| !matches!(one, PassivePolicy::Overload(_))).cloned().collect();
+    for policies in [ours.clone(), [ours, with_rates.to_vec()].concat(), others] {
         let mut world = World::of(&[passive("c", &["a", "b"], &policies)]);
         let full = failed(OutcomeClass::Overload, FailureKind::Status);
         for second in 0..60 {
@@ -259,7 +260,8 @@ fn a_destination_that_asks_for_less_is_never_ejected_nor_suspected() {
             world.sums("b", 50);
         }
         assert_ne!(world.health("a").passive, Unhealthy);
-        assert_eq!(share(&mut world, "a"), 1.0);
+        let is_weighed = policies.iter().any(|policy| matches!(policy, PassivePolicy::Overload(_)));
+        assert_eq!(share(&mut world, "a"), if is_weighed { 0.1 } else { 1.0 });
         assert_eq!(world.available("c"), ["a", "b"]);
     }
 }

@@ -69,9 +69,11 @@ fn one_that_stops_asking_has_its_weight_back_step_by_step_and_without_traffic_to
         constant(&mut world, 3.0, [5, 0, 0]);
         assert_about(part(&mut world, "a"), 0.5);
         if ok_follows {
-            constant(&mut world, 7.0, [0, 0, 0]);
-            assert_about(part(&mut world, "a"), 0.7);
-            constant(&mut world, 20.0, [0, 0, 0]);
+            for (second, back) in [(5.0, 0.05), (7.0, 0.15), (9.0, 0.35)] {
+                constant(&mut world, second, [0, 0, 0]);
+                assert_about(part(&mut world, "a"), 0.5 + back);
+            }
+            constant(&mut world, 12.0, [0, 0, 0]);
         } else {
             world.run_until(11.0);
             assert_about(part(&mut world, "a"), 0.5);

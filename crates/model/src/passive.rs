@@ -46,6 +46,7 @@ impl PassiveCheck {
             PassivePolicy::Outlier(Comparison { plain_500, ..Comparison::default() }),
             PassivePolicy::Stall(Stall::default()),
             PassivePolicy::Latency(Latency::default()),
+            PassivePolicy::Overload(Overload::default()),
         ];
         Self { readmission: Some(Readmission::default()), ..Self::of(policies) }
     }

@@ -5,14 +5,15 @@
 //! - Trip: own share above the rest's by `difference`, and z above `z`; looked at each two seconds while it asks. What all of
 //!   them ask for alike lowers nobody: less for one would be more for another that is as full.
 //! - Suspicion: its part so far x (1 - own) / (1 - rest), in hundredths, not below `least_share`. Where it asks no more than the
-//!   rest, or has too few attempts to tell for ten seconds, it gets a tenth of its weight back. It never ejects: full is not sick.
+//!   rest, or has too few attempts to tell for ten seconds, it gets some of it back, twice as much with each step in a row. It never
+//!   ejects: full is not sick.
 //! - Statistic: the two-proportion z over the windows of the comparison with the rest.
 //! - Cold start: nothing below `minimum` attempts of its own and as many of the rest.
 //!
 //! ```text
 //!            asks more than the rest: x (1 - own) / (1 - rest)
 //!   whole ─────────────────────────────────────────────────────> part ──┐ asks more again: less again
-//!     ^                                                           │ ^───┘ does not: a tenth back
+//!     ^                                                           │ ^───┘ does not: some back
 //!     └──────────────────── nothing left to give back ────────────┘
 //! ```
 
@@ -39,12 +40,22 @@ pub struct Overload {
     looked_at: Timestamp,
     /// It has asked for less since somebody last looked.
     has_asked: bool,
+    /// Steps back in a row.
+    #[serde(default)]
+    backs: u32,
 }
 
 impl Overload {
     /// Nothing seen.
     pub fn new(options: Options) -> Self {
-        Self { options, share: Ratio::ONE, stepped_at: Timestamp::ZERO, looked_at: Timestamp::ZERO, has_asked: false }
+        Self {
+            options,
+            share: Ratio::ONE,
+            stepped_at: Timestamp::ZERO,
+            looked_at: Timestamp::ZERO,
+            has_asked: false,
+            backs: 0,
+        }
     }
 
     fn clear(&mut self) {
@@ -101,9 +112,12 @@ impl PassivePolicy for Overload {
         if can_tell && self.asks_more(own, rest) {
             // The rest asks less than this one, so not always.
             let less = part * (1.0 - own.share()) / (1.0 - rest.share());
+            self.backs = 0;
             self.step(now, less.clamp(self.options.least_share.get(), 1.0));
         } else if can_tell || now.since(self.stepped_at) >= TELLS_NOTHING {
-            self.step(now, (part + STEP_BACK).min(1.0));
+            let back = FIRST_STEP_BACK * f64::from(1_u32 << self.backs.min(MOST_DOUBLINGS));
+            self.backs = self.backs.saturating_add(1);
+            self.step(now, (part + back).min(1.0));
         }
     }
 
@@ -134,5 +148,7 @@ impl PassivePolicy for Overload {
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// With too few attempts for so long it gets a step back.
 const TELLS_NOTHING: Duration = Duration::from_secs(10);
-/// The part of its weight that comes back with each step.
-const STEP_BACK: f64 = 0.1;
+/// The part of its weight that comes back with the first step; each further one in a row gives twice as much as the one before.
+/// Where it is full at some part it stays near it; where its trouble is over it is back after five.
+const FIRST_STEP_BACK: f64 = 0.05;
+const MOST_DOUBLINGS: u32 = 5;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::available::AvailablePolicy;
+use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, Queue, UpstreamHost, UpstreamTls, Verify};
 use model::guards::{Guards, LastDestination};
 use model::id::ClusterId;
+use model::passive::PassivePolicy;
 use model::ratio::Ratio;
 use model::timeouts::Timeouts;
 use model::tls::CertificateFiles;
@@ -25,7 +27,9 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     let load_balancing = hash::applied(r, &mut s, load_balancing.unwrap_or_default());
     let session_affinity = s.take(r, "session_affinity").and_then(|f| affinity::resolve(r, &f));
     let health_check = s.take(r, "health_check").and_then(|f| f.section(r));
-    let health_check = health_check.map(|section| health(r, context, section, compat));
+    let is_sticky = session_affinity.is_some() || matches!(load_balancing, LoadBalancing::ConsistentHash(_));
+    let spread = if is_sticky { Spread::ByClient } else { Spread::ByLoad };
+    let health_check = health_check.map(|section| health(r, context, section, compat, spread));
     let retry = s.take(r, "retry").map(|f| retry::resolve(r, &f, &context.defaults.retry));
     let queue = s.take(r, "queue").and_then(|f| queue::resolve(r, &f, compat)).unwrap_or(Queue::of(compat));
     let timeouts = s.take(r, "timeouts").and_then(|f| f.section(r));
@@ -80,7 +84,20 @@ pub fn resolve(r: &mut Reading<'_>, context: &Context<'_>, field: &Field<'_>) ->
     })
 }
 
-fn health(r: &mut Reading<'_>, context: &Context<'_>, mut s: Section<'_>, compat: Compat) -> HealthCheck {
+/// What decides which destination a client's requests come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spread {
+    ByLoad,
+    ByClient,
+}
+
+fn health(
+    r: &mut Reading<'_>,
+    context: &Context<'_>,
+    mut s: Section<'_>,
+    compat: Compat,
+    spread: Spread,
+) -> HealthCheck {
     let available = s.take(r, "available_destinations_policy").and_then(|f| available(r, context, &f));
     let active = s.take_raw(r, "active", "active").and_then(|f| active::resolve(r, context, &f));
     let passive = s.take_raw(r, "passive", "passive").and_then(|f| passive::resolve(r, context, &f, compat));
@@ -98,7 +115,13 @@ fn health(r: &mut Reading<'_>, context: &Context<'_>, mut s: Section<'_>, compat
         (None, Some(passive::Origin::Named) | None) => Guards::default(),
     };
     s.finish(r);
-    let passive = passive.map(|(check, _)| check);
+    let passive = passive.map(|(mut check, origin)| {
+        // A limit that counts per client falls on the destination of that client alone, which then asks for less for all.
+        if (origin, spread) == (passive::Origin::DefaultSet, Spread::ByClient) {
+            check.policies.retain(|policy| !matches!(policy, PassivePolicy::Overload(_)));
+        }
+        check
+    });
     HealthCheck { available_destinations_policy: available, active, passive, guards }
 }
 
