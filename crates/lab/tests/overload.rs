@@ -16,7 +16,7 @@ fn film(faults: &str, policy: &str) -> (Figures, Film) {
 #[test]
 fn one_of_three_that_asks_for_less_is_asked_for_less() {
     let one = "[{kind: errors, on: [b], at: 20s, lasts: 50s, share: 0.5, status: 429, truth: healthy}]";
-    let [(_, without), (figures, with)] = ["lazaret", OVERLOAD].map(|policy| film(one, policy));
+    let [(_, without), (figures, with)] = ["active", OVERLOAD].map(|policy| film(one, policy));
     let refused = |film: &Film| film.failures.iter().sum::<u32>();
     assert!(refused(&without) > 900, "{}", refused(&without));
     assert!(3 * refused(&with) < refused(&without), "{} of {}", refused(&with), refused(&without));
