@@ -9,21 +9,24 @@
 //!                                   v
 //!             a request was answered well since it began, or within 500 ms ──no──> Unhealthy
 //!                                   │ yes
-//!                                   └──> as before; the next probe comes after the confirm interval
+//!                                   └──> as before, told once; the next probe comes after the confirm interval
 //! ```
 //! - Any other status that says no is believed: whoever wants to leave says so. 429 and 529 say that there is too much of it.
-//! - Only where traffic is judged, and not where another product's rules hold.
+//! - Only where `guards.answering` says so, as it does beside the default set.
 //! - Only of probes that go where requests go: another port may be closed for a reason of its own.
 
 use std::time::Duration;
 
 use model::address::Url;
-use model::cluster::{Cluster, Compat};
+use model::cluster::Cluster;
+use model::event::{EventKind, Evidence};
+use model::guards::AnsweringDestination;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 
 use crate::active::ProbeResult;
 use crate::destination::DestinationState;
+use crate::effects::Effects;
 
 /// Whether the destination's traffic speaks for it against a failed probe.
 pub(crate) fn is_acquitted(
@@ -32,14 +35,26 @@ pub(crate) fn is_acquitted(
     probe: &ProbeResult,
     now: Timestamp,
 ) -> bool {
-    let is_judged = cluster.compat == Compat::None && cluster.health_check.passive.is_some();
+    let stays = cluster.health_check.guards.answering == AnsweringDestination::Stays;
     let goes_there =
         destination.config.health.as_ref().is_none_or(|url| is_same_server(url, &destination.config.address));
     let is_answered = |good_at: Timestamp| good_at >= probe.started_at || now.since(good_at) <= LATELY;
-    is_judged
+    stays
         && goes_there
         && (probe.failure.is_some_and(came_to_nothing) || matches!(probe.status, Some(429 | 529)))
         && destination.traffic.good_at.is_some_and(is_answered)
+}
+
+/// Says so, once for each series of such probes.
+pub(crate) fn tell(destination: &mut DestinationState, policy: &str, mut evidence: Evidence, effects: &mut Effects) {
+    if destination.probes.is_spared {
+        return;
+    }
+    destination.probes.is_spared = true;
+    if evidence.last.is_empty() {
+        evidence.last = destination.probes.failed.to_vec();
+    }
+    effects.event(EventKind::Spared { destination: destination.key.clone(), policy: policy.to_owned(), evidence });
 }
 
 /// Whether not a byte of an answer came.

@@ -63,6 +63,9 @@ pub(crate) struct Probes {
     pub(crate) last: Option<Judged>,
     pub(crate) failures_in_row: u32,
     pub(crate) passes_in_row: u32,
+    /// Its requests speak for it against its failed probes, and that has been told.
+    #[serde(default)]
+    pub(crate) is_spared: bool,
     /// The last failed ones, oldest first.
     pub(crate) failed: Recent,
 }

@@ -27,7 +27,7 @@ use model::outcome::{FailureKind, Outcome, OutcomeClass};
 use model::random::Random;
 use model::time::Timestamp;
 
-use crate::acquittal::is_acquitted;
+use crate::acquittal::{self, is_acquitted};
 use crate::active::ProbeResult;
 use crate::cluster::ClusterState;
 use crate::destination::{InFlight, Judged};
@@ -157,6 +157,7 @@ pub(crate) fn probed(cluster: &mut ClusterState, index: usize, end: Probed, effe
     destination.probes.last = Some(Judged { at: now, failure, status: end.status });
     if failure.is_none() {
         destination.probes.failures_in_row = 0;
+        destination.probes.is_spared = false;
         destination.probes.passes_in_row = destination.probes.passes_in_row.saturating_add(1);
         destination.probes.failed.clear();
         count_success(&mut destination.counter, 1);
@@ -195,8 +196,10 @@ fn apply(cluster: &mut ClusterState, results: &[ProbeResult], effects: &mut Effe
         if verdict.health == Health::Unhealthy
             && probe.is_some_and(|probe| is_acquitted(&cluster.config, destination, probe, effects.now))
         {
+            acquittal::tell(destination, &policy, verdict.evidence, effects);
             continue;
         }
+        destination.probes.is_spared = false;
         let cause = Cause::Probe { policy: policy.clone() };
         let was_out = destination.health.active == Health::Unhealthy;
         if set_active(destination, verdict.health, cause, verdict.evidence, effects) == Changed::Yes {

@@ -2,7 +2,9 @@
 
 use model::active::ProbeRound;
 use model::address::Url;
-use model::cluster::{Cluster, Compat};
+use model::cluster::Cluster;
+use model::event::EventKind;
+use model::guards::{AnsweringDestination, Guards};
 use model::outcome::FailureKind;
 use model::passive::{ConsecutiveErrors, PassivePolicy};
 
@@ -10,7 +12,10 @@ use crate::world::*;
 
 fn watched() -> Cluster {
     let policy = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    with(passive("c", &["a", "b"], &[policy]), |cluster| cluster.health_check.active = Some(probed()))
+    with(passive("c", &["a", "b"], &[policy]), |cluster| {
+        cluster.health_check.active = Some(probed());
+        cluster.health_check.guards.answering = AnsweringDestination::Stays;
+    })
 }
 
 /// Until `end` a request of `a` is answered each 100 ms.
@@ -65,7 +70,7 @@ fn the_dead_are_out_with_one_more_probe_of_a_second_at_most() {
     };
     // A refusal is confirmed after 250 ms, and an answer of before speaks for 500: then the next probe decides, a second later.
     for (answer, at_most) in [(Answer::fails(FailureKind::Refused), 1.0), (Answer::hangs(), 0.0)] {
-        let alone = with(watched(), |cluster| cluster.health_check.passive = None);
+        let alone = with(watched(), |cluster| cluster.health_check.guards = Guards::default());
         let later = out_at(watched(), answer).since(out_at(alone, answer));
         assert!(later <= secs(at_most), "{answer:?}: {later:?} later");
     }
@@ -75,6 +80,7 @@ fn the_dead_are_out_with_one_more_probe_of_a_second_at_most() {
 fn sums_of_good_answers_speak_for_it_as_well() {
     let cluster = with(passive("c", &["a"], &[crate::doubt::refusals()]), |cluster| {
         cluster.health_check.active = Some(probed());
+        cluster.health_check.guards.answering = AnsweringDestination::Stays;
     });
     let mut world = World::of(&[cluster]);
     for third in 1..20 {
@@ -96,16 +102,12 @@ fn a_status_that_says_no_is_believed_and_one_that_asks_for_less_is_not() {
 }
 
 #[test]
-fn probes_to_another_port_and_other_products_rules_are_believed() {
+fn probes_to_another_port_are_believed_and_so_are_all_where_no_guard_is_asked_for() {
     let elsewhere = with(watched(), |cluster| {
         cluster.destinations[0].health = Some(Url::parse("http://a.test:9000/").unwrap());
     });
-    let yarp = with(watched(), |cluster| {
-        cluster.compat = Compat::Yarp;
-        cluster.health_check.passive = passive("c", &[], &[failure_rate(0.3, 10.0, 10)]).health_check.passive;
-    });
-    let blind = with(watched(), |cluster| cluster.health_check.passive = None);
-    for cluster in [elsewhere, yarp, blind] {
+    let strict = with(watched(), |cluster| cluster.health_check.guards = Guards::default());
+    for cluster in [elsewhere, strict] {
         let mut world = after_twenty_seconds(cluster, Answer::fails(FailureKind::Refused));
         assert_eq!(world.health("a").active, Unhealthy);
     }
@@ -114,4 +116,29 @@ fn probes_to_another_port_and_other_products_rules_are_believed() {
     });
     let mut world = after_twenty_seconds(page, Answer::fails(FailureKind::Refused));
     assert_eq!(world.health("a").active, Healthy);
+}
+
+#[test]
+fn it_is_told_once_that_one_is_spared_and_anew_after_a_passed_probe() {
+    let spared = |world: &World| {
+        let told = world.events.iter().filter_map(|event| match &event.kind {
+            EventKind::Spared { destination, policy, evidence } => {
+                let failures = evidence.last.iter().filter_map(|seen| seen.failure).collect::<Vec<_>>();
+                Some((destination.destination.to_string(), policy.clone(), failures))
+            }
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    let mut world = after_twenty_seconds(watched(), Answer::fails(FailureKind::Refused));
+    let told = spared(&world);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let (destination, policy, failures) = &told[0];
+    assert_eq!((destination.as_str(), policy.as_str()), ("a", "ConsecutiveFailures"));
+    assert!(!failures.is_empty() && failures.iter().all(|failure| *failure == FailureKind::Refused));
+    world.answers.insert("a".to_owned(), Answer::status(200));
+    answered(&mut world, 45.0);
+    world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+    answered(&mut world, 60.0);
+    assert_eq!(spared(&world).len(), 2);
 }

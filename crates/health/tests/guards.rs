@@ -2,7 +2,7 @@
 
 use model::available::{AvailablePolicy, Because};
 use model::cluster::Cluster;
-use model::guards::{Guards, LastDestination};
+use model::guards::{AnsweringDestination, Guards, LastDestination};
 use model::passive::{ConsecutiveErrors, PassivePolicy};
 use model::ratio::Ratio;
 
@@ -20,7 +20,12 @@ fn guarded(policy: PassivePolicy, guards: Guards, n: usize) -> Cluster {
 #[test]
 fn guards_keep_the_later_ones_available_and_leave_the_values_alone() {
     let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
+    let guards = Guards {
+        max_ejected: Ratio::new(0.5),
+        spacing: None,
+        last: LastDestination::Stays,
+        answering: AnsweringDestination::Leaves,
+    };
     let mut world = World::of(&[guarded(five, guards, 4)]);
     for id in ["a", "b", "c", "d"] {
         (0..5).for_each(|_| world.outcome(id, reset()));
@@ -46,7 +51,12 @@ fn a_server_that_refuses_connections_is_not_kept_by_the_cap_but_the_last_one_is(
 #[test]
 fn ejections_of_a_moment_leave_one_after_the_other() {
     let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    let guards = Guards { max_ejected: None, spacing: Some(secs(8.0)), last: LastDestination::Leaves };
+    let guards = Guards {
+        max_ejected: None,
+        spacing: Some(secs(8.0)),
+        last: LastDestination::Leaves,
+        answering: AnsweringDestination::Leaves,
+    };
     let mut world = World::of(&[guarded(five, guards, 4)]);
     for id in ["a", "b"] {
         (0..5).for_each(|_| world.outcome(id, reset()));
@@ -62,7 +72,12 @@ fn ejections_of_a_moment_leave_one_after_the_other() {
 #[test]
 fn an_ejection_is_taken_back_when_probes_take_more_out_than_may_be() {
     let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
-    let guards = Guards { max_ejected: Ratio::new(0.5), spacing: None, last: LastDestination::Stays };
+    let guards = Guards {
+        max_ejected: Ratio::new(0.5),
+        spacing: None,
+        last: LastDestination::Stays,
+        answering: AnsweringDestination::Leaves,
+    };
     let cluster = with(guarded(five, guards, 4), |cluster| cluster.health_check.active = Some(probed()));
     let mut world = World::of(&[cluster]);
     world.run_until(10.0);

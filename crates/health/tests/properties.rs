@@ -9,6 +9,7 @@ use std::time::Duration;
 use health::{Core, Input, Output};
 use model::active::ActivePolicy;
 use model::cluster::Cluster;
+use model::guards::AnsweringDestination;
 use model::health::{CheckKind, Health};
 use model::outcome::{FailureKind, Outcome};
 use model::time::Timestamp;
@@ -72,6 +73,7 @@ fn judged() -> Cluster {
     with(passive("c", &IDS, &policies), |cluster| {
         cluster.health_check.passive.as_mut().unwrap().reactivation_period = Some(RULES.period);
         cluster.health_check.active = Some(check);
+        cluster.health_check.guards.answering = AnsweringDestination::Stays;
     })
 }
 

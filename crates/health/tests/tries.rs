@@ -62,9 +62,11 @@ fn doubts(world: &World) -> usize {
     let is_doubt = |kind: &EventKind| match kind {
         EventKind::Share { because, .. } => matches!(because, ShareCause::Suspect { .. }),
         EventKind::Transition(transition) => transition.to == Unhealthy,
-        EventKind::Availability { .. } | EventKind::Shadow { .. } | EventKind::Config { .. } | EventKind::Draining => {
-            false
-        }
+        EventKind::Availability { .. }
+        | EventKind::Shadow { .. }
+        | EventKind::Spared { .. }
+        | EventKind::Config { .. }
+        | EventKind::Draining => false,
     };
     world.events.iter().filter(|event| is_doubt(&event.kind)).count()
 }

@@ -59,6 +59,16 @@ pub enum EventKind {
         /// What it rests on.
         evidence: Evidence,
     },
+    /// A destination answers requests while its probes come to nothing, for which its active policy would have it out: it
+    /// stays. Told once, until a probe passes or the policy's word holds.
+    Spared {
+        /// Whose.
+        destination: DestinationKey,
+        /// The active policy's name.
+        policy: String,
+        /// What the policy rests on.
+        evidence: Evidence,
+    },
     /// A configuration was taken over, or refused.
     Config {
         /// Whether it is now in force.

@@ -16,6 +16,9 @@ pub struct Guards {
     pub spacing: Option<Duration>,
     /// What becomes of the last one.
     pub last: LastDestination,
+    /// What becomes of one that fails its probes and answers its requests.
+    #[serde(default)]
+    pub answering: AnsweringDestination,
 }
 
 /// What becomes of the last destination that is left.
@@ -29,9 +32,26 @@ pub enum LastDestination {
     Stays,
 }
 
+/// What becomes of a destination whose probes come to nothing (not a byte of an answer, 429 or 529) while its requests are
+/// answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweringDestination {
+    /// Probes are believed.
+    #[default]
+    Leaves,
+    /// It is full and not dead: it stays for as long as the answers go on.
+    Stays,
+}
+
 impl Guards {
     /// The native default.
     pub fn native() -> Self {
-        Self { max_ejected: Ratio::new(0.5), spacing: Some(Duration::from_secs(10)), last: LastDestination::Stays }
+        Self {
+            max_ejected: Ratio::new(0.5),
+            spacing: Some(Duration::from_secs(10)),
+            last: LastDestination::Stays,
+            answering: AnsweringDestination::Stays,
+        }
     }
 }

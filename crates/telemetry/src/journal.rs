@@ -100,7 +100,8 @@ impl Journal {
             EventKind::Transition(transition) => Standing::of(&transition.destination, health),
             EventKind::Availability { destination, .. }
             | EventKind::Share { destination, .. }
-            | EventKind::Shadow { destination, .. } => Standing::of(destination, health),
+            | EventKind::Shadow { destination, .. }
+            | EventKind::Spared { destination, .. } => Standing::of(destination, health),
             EventKind::Config { .. } | EventKind::Draining => None,
         };
         {
@@ -162,6 +163,16 @@ fn log(event: &Event) {
             target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
             policy, would_eject, "shadow policy changed its mind"
         ),
+        EventKind::Spared { destination, policy, evidence } => {
+            let last = evidence.last.last();
+            tracing::info!(
+                target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
+                policy, failed = evidence.failed,
+                failure = last.and_then(|seen| seen.failure).map(|failure| failure.as_str()),
+                status = last.and_then(|seen| seen.status),
+                "probes fail and requests are answered, it stays"
+            );
+        }
         EventKind::Config { applied: true, summary } => {
             tracing::info!(target: "config", revision, summary, "configuration applied");
         }

@@ -33,7 +33,7 @@ pub struct EventDocument {
     /// Why it gets that part: `whole`, `suspect` or `ramp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_because: Option<String>,
-    /// The policy that suspects it, or that is not enforced and has changed its mind.
+    /// The policy that suspects it, that would have it out and is held back, or that is not enforced and has changed its mind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Whether that one would have it out from here on.
@@ -59,6 +59,8 @@ pub enum EventWord {
     Share,
     /// A policy that is not enforced changed its mind.
     Shadow,
+    /// An active policy would have a destination out whose probes come to nothing; it answers requests and stays.
+    Spared,
     /// A configuration was taken over or refused.
     Config,
     /// A planned stop began.
@@ -75,6 +77,7 @@ impl EventWord {
             Self::Availability => "availability",
             Self::Share => "share",
             Self::Shadow => "shadow",
+            Self::Spared => "spared",
             Self::Config => "config",
             Self::Draining => "draining",
             Self::Lost => "lost",
@@ -200,6 +203,11 @@ impl EventDocument {
                 by: Some(policy.clone()),
                 would_eject: Some(*would_eject),
                 ..bare(EventWord::Shadow)
+            },
+            EventKind::Spared { destination, policy, .. } => Self {
+                subject: Some(Subject::new(destination, entry.standing)),
+                by: Some(policy.clone()),
+                ..bare(EventWord::Spared)
             },
             EventKind::Config { applied, summary } => {
                 Self { applied: Some(*applied), summary: Some(summary.clone()), ..bare(EventWord::Config) }

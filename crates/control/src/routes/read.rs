@@ -59,6 +59,7 @@ pub(super) async fn transitions(State(context): Shared, uri: Uri) -> Result<Resp
         EventKind::Availability { .. }
         | EventKind::Share { .. }
         | EventKind::Shadow { .. }
+        | EventKind::Spared { .. }
         | EventKind::Config { .. }
         | EventKind::Draining => false,
     })
@@ -101,7 +102,8 @@ fn is_about_destination(kind: &EventKind) -> bool {
         EventKind::Transition(_)
         | EventKind::Availability { .. }
         | EventKind::Share { .. }
-        | EventKind::Shadow { .. } => true,
+        | EventKind::Shadow { .. }
+        | EventKind::Spared { .. } => true,
         EventKind::Config { .. } | EventKind::Draining => false,
     }
 }
@@ -118,7 +120,8 @@ impl Filter<'_> {
             EventKind::Transition(transition) => &transition.destination,
             EventKind::Availability { destination, .. }
             | EventKind::Share { destination, .. }
-            | EventKind::Shadow { destination, .. } => destination,
+            | EventKind::Shadow { destination, .. }
+            | EventKind::Spared { destination, .. } => destination,
             EventKind::Config { .. } | EventKind::Draining => {
                 return self.cluster.is_none() && self.destination.is_none();
             }

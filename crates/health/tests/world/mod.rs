@@ -272,6 +272,7 @@ impl World {
             EventKind::Availability { .. }
             | EventKind::Share { .. }
             | EventKind::Shadow { .. }
+            | EventKind::Spared { .. }
             | EventKind::Config { .. }
             | EventKind::Draining => None,
         });

@@ -193,6 +193,10 @@ pub fn event_words(event: &Event) -> String {
         EventKind::Shadow { destination, policy, would_eject: false, .. } => {
             format!("{destination}  {policy}, not enforced, would have it back")
         }
+        EventKind::Spared { destination, policy, evidence } => {
+            let failed = evidence.failed.map_or_else(String::new, |failed| format!(", {failed} failed"));
+            format!("{destination}  stays: it answers requests, though its probes fail ({policy}{failed})")
+        }
         EventKind::Config { applied: true, summary } => format!("configuration: {summary}"),
         EventKind::Config { applied: false, summary } => format!("configuration refused: {summary}"),
         EventKind::Draining => "a planned stop begins".to_owned(),

@@ -3,7 +3,7 @@
 use model::active::{ActiveCheck, ActivePolicy, ProbeKind, ProbeRequest, ProbeRound, ProbeStart};
 use model::available::AvailablePolicy;
 use model::cluster::{Compat, HealthCheck};
-use model::guards::{Guards, LastDestination};
+use model::guards::{AnsweringDestination, Guards, LastDestination};
 
 use super::{Writer, list, optional, passive, quoted, span};
 use crate::check::facts::ClusterFacts;
@@ -43,6 +43,11 @@ fn guards(w: &mut Writer<'_>, guards: &Guards) {
         LastDestination::Stays => "stays",
     };
     w.value("last", last.to_owned());
+    let answering = match guards.answering {
+        AnsweringDestination::Leaves => "leaves",
+        AnsweringDestination::Stays => "stays",
+    };
+    w.value("answering", answering.to_owned());
 }
 
 fn active(w: &mut Writer<'_>, check: &ActiveCheck, facts: &ClusterFacts) {

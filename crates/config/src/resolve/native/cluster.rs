@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::available::AvailablePolicy;
 use model::balancing::LoadBalancing;
 use model::cluster::{Cluster, Compat, HealthCheck, Queue, UpstreamHost, UpstreamTls, Verify};
-use model::guards::{Guards, LastDestination};
+use model::guards::{AnsweringDestination, Guards, LastDestination};
 use model::id::ClusterId;
 use model::passive::PassivePolicy;
 use model::ratio::Ratio;
@@ -132,10 +132,12 @@ fn guards(r: &mut Reading<'_>, field: &Field<'_>) -> Option<Guards> {
     }
     let mut s = field.section(r)?;
     let words = [("leaves", LastDestination::Leaves), ("stays", LastDestination::Stays)];
+    let answering = [("leaves", AnsweringDestination::Leaves), ("stays", AnsweringDestination::Stays)];
     let guards = Guards {
         max_ejected: s.take(r, "max_ejected").and_then(|f| f.rate(r)).and_then(Ratio::new),
         spacing: s.take(r, "spacing").and_then(|f| f.duration(r)),
         last: s.take(r, "last").and_then(|f| f.word(r, &words)).unwrap_or_default(),
+        answering: s.take(r, "answering").and_then(|f| f.word(r, &answering)).unwrap_or_default(),
     };
     s.finish(r);
     Some(guards)

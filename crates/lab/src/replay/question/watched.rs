@@ -88,7 +88,11 @@ impl Watched {
                     seen.lane.turn(event.at, seen.serving());
                 }
             }
-            EventKind::Transition(_) | EventKind::Shadow { .. } | EventKind::Config { .. } | EventKind::Draining => {}
+            EventKind::Transition(_)
+            | EventKind::Shadow { .. }
+            | EventKind::Spared { .. }
+            | EventKind::Config { .. }
+            | EventKind::Draining => {}
         }
     }
 

@@ -77,7 +77,10 @@ impl Story {
                     EventKind::Availability { destination, available: false, .. } => {
                         self.out.insert(destination.clone());
                     }
-                    EventKind::Shadow { .. } | EventKind::Config { .. } | EventKind::Draining => {}
+                    EventKind::Shadow { .. }
+                    | EventKind::Spared { .. }
+                    | EventKind::Config { .. }
+                    | EventKind::Draining => {}
                 }
             }
         }
