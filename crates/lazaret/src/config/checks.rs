@@ -35,6 +35,9 @@ pub struct GuardsConfig {
     /// `leaves` or `stays`: the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
+    /// `leaves` or `stays`: one whose probes come to nothing while its requests are answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answering: Option<String>,
 }
 
 /// `health_check.available_destinations_policy`: a name, or a name with its option.

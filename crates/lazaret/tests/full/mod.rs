@@ -232,6 +232,7 @@ fn cluster(second: Duration) -> ClusterConfig {
                 max_ejected: Some(0.4),
                 spacing: Some(7 * second),
                 last: Some("stays".to_owned()),
+                answering: Some("stays".to_owned()),
             }),
         }),
         retry: Some(RetryConfig {
