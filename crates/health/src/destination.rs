@@ -138,6 +138,11 @@ impl Recent {
         recent
     }
 
+    /// When the oldest happened, where there are as many as are kept.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.0.front().filter(|_| self.0.len() == Self::N).map(|seen| seen.at)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -2,13 +2,14 @@
 //!
 //! | guard | keeps | not asked of |
 //! |---|---|---|
-//! | `max_ejected` | the later ones, while all who are out, whoever judged them, make up that share of the weight | one that refuses connections |
+//! | `max_ejected` | the later ones, while those that traffic took out make up that share of the weight; with those that probes took out for one that still answers some | one that refuses connections |
 //! | `spacing` | one that follows too soon on another one | one that refuses connections |
 //! | `last` | the last one that would serve | nobody is exempt |
 //!
-//! One that a probe also calls Unhealthy is not kept by any of them. When probes take others out, so that more than the share
-//! would be out, an ejection by traffic is taken back, the latest first: what the rest could bear was not known when it left. The
-//! value stays Unhealthy for everybody to see; only availability differs, and says why.
+//! One that a probe also calls Unhealthy is not kept by any of them. One that fails all it gets bears no load for the others, so that
+//! those that probes took out are no reason to keep it; one that fails in part does bear some. When probes take others out, so that
+//! more than the share would be out, its ejection is taken back, the latest first: what the rest could bear was not known when it
+//! left. The value stays Unhealthy for everybody to see; only availability differs, and says why.
 
 use model::available::Because;
 use model::event::Cause;
@@ -51,7 +52,7 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
     effects.timers.cancel(timer);
     let active = cluster.active();
     let mut accused: Vec<usize> = Vec::new();
-    let (mut total, mut left) = (0_u64, 0_u64);
+    let (mut total, mut convicted, mut ejected) = (0_u64, 0_u64, 0_u64);
     let mut n_serving = 0_usize;
     for (index, one) in cluster.destinations.iter_mut().enumerate() {
         let weight = u64::from(one.config.weight);
@@ -59,7 +60,7 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
         let is_convicted = active == Switch::On && one.health.active == Health::Unhealthy;
         let is_accused = one.health.passive == Health::Unhealthy && !is_convicted;
         if is_convicted {
-            left += weight;
+            convicted += weight;
         }
         if !is_accused {
             one.traffic.departure = Departure::None;
@@ -81,14 +82,15 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
         let Some(one) = cluster.destinations.get_mut(index) else { continue };
         let weight = u64::from(one.config.weight);
         let is_serving = weight > 0 && !one.is_nowhere();
-        let is_capped = guards.max_ejected.is_some_and(|cap| (left + weight) as f64 > cap.get() * total as f64)
+        let others = if fails_all(one) { ejected } else { ejected + convicted };
+        let is_capped = guards.max_ejected.is_some_and(|cap| (others + weight) as f64 > cap.get() * total as f64)
             && !refuses_connections(one);
         if one.traffic.departure == Departure::Left {
             if is_capped {
                 one.traffic.departure = Departure::Kept(Because::Cap);
                 n_serving += usize::from(is_serving);
             } else {
-                left += weight;
+                ejected += weight;
             }
             continue;
         }
@@ -106,11 +108,17 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
             Departure::Kept(Because::Cap)
         } else {
             cluster.left_at = Some((effects.now, one.slot));
-            left += weight;
+            ejected += weight;
             n_serving -= usize::from(is_serving);
             Departure::Left
         };
     }
+}
+
+/// The last five attempts that were heard of failed: it bears no load.
+fn fails_all(destination: &DestinationState) -> bool {
+    let traffic = &destination.traffic;
+    traffic.failed.since().is_some_and(|since| traffic.good_at.is_none_or(|good| good < since))
 }
 
 fn refuses_connections(destination: &DestinationState) -> bool {

@@ -83,6 +83,8 @@ fn an_ejection_is_taken_back_when_probes_take_more_out_than_may_be() {
     world.run_until(10.0);
     (0..5).for_each(|_| world.outcome("a", reset()));
     assert_eq!(world.available("c"), ["b", "c", "d"]);
+    // One that was on its way.
+    world.outcome("a", ok());
     world.answers.insert("b".to_owned(), Answer::status(503));
     world.run_until(20.0);
     assert_eq!(world.available("c"), ["c", "d"]);
@@ -108,4 +110,27 @@ fn one_that_refuses_connections_is_not_taken_back_for_those_that_probes_take_out
     }
     world.run_until(20.0);
     assert_eq!(world.available("c"), ["d"]);
+}
+
+#[test]
+fn one_that_fails_all_it_gets_leaves_whoever_probes_have_taken_out() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let guards = Guards { last: LastDestination::Leaves, ..Guards::native() };
+    for (answers, available) in [(false, &["d"][..]), (true, &["a", "d"])] {
+        let cluster = with(guarded(five.clone(), guards, 4), |cluster| cluster.health_check.active = Some(probed()));
+        let mut world = World::of(&[cluster]);
+        for id in ["b", "c"] {
+            world.answers.insert(id.to_owned(), Answer::status(503));
+        }
+        world.run_until(20.0);
+        if answers {
+            world.outcome("a", ok());
+        }
+        (0..5).for_each(|_| world.outcome("a", reset()));
+        world.run_until(21.0);
+        assert_eq!(
+            (world.health("a").passive, world.available("c")),
+            (Unhealthy, available.iter().map(ToString::to_string).collect())
+        );
+    }
 }
