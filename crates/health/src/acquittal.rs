@@ -82,6 +82,7 @@ fn came_to_nothing(failure: FailureKind) -> bool {
         | FailureKind::Cancelled
         | FailureKind::Unprocessed
         | FailureKind::ClientDeadline
+        | FailureKind::ShortDeadline
         | FailureKind::TryTimeout
         | FailureKind::RefusedStream => false,
     }
