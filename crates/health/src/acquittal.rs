@@ -21,6 +21,7 @@ use model::address::Url;
 use model::cluster::Cluster;
 use model::event::{EventKind, Evidence};
 use model::guards::AnsweringDestination;
+use model::health::Health;
 use model::outcome::FailureKind;
 use model::time::Timestamp;
 
@@ -35,7 +36,9 @@ pub(crate) fn is_acquitted(
     probe: &ProbeResult,
     now: Timestamp,
 ) -> bool {
-    let stays = cluster.health_check.guards.answering == AnsweringDestination::Stays;
+    // One that is out does not stay: it is back with a probe that passes.
+    let stays = cluster.health_check.guards.answering == AnsweringDestination::Stays
+        && destination.health.active != Health::Unhealthy;
     let goes_there =
         destination.config.health.as_ref().is_none_or(|url| is_same_server(url, &destination.config.address));
     let is_answered = |good_at: Timestamp| good_at >= probe.started_at || now.since(good_at) <= LATELY;

@@ -84,6 +84,9 @@ pub struct SavedProbes {
     pub failures_in_row: u32,
     /// Passed ones in a row.
     pub passes_in_row: u32,
+    /// Its requests speak for it against its failed probes, and that has been told.
+    #[serde(default)]
+    pub is_spared: bool,
     /// The last failed ones, oldest first.
     pub failed: Vec<Seen>,
     /// When the next one is due; `None`: one was in flight, or there is no schedule of its own.
@@ -114,6 +117,9 @@ pub struct SavedTraffic {
     pub has_failed: bool,
     /// Reactivated, and no good attempt since.
     pub is_unproven: bool,
+    /// When a good attempt was last heard of.
+    #[serde(default)]
+    pub good_at: Option<Timestamp>,
     /// The last failed attempts, oldest first.
     pub failed: Vec<Seen>,
     /// How far it is on its way back.
@@ -203,6 +209,7 @@ impl DestinationState {
                 last,
                 failures_in_row: probes.failures_in_row,
                 passes_in_row: probes.passes_in_row,
+                is_spared: probes.is_spared,
                 failed: probes.failed.to_vec(),
                 next_at: timers.at(TimerKey::Probe(self.slot)),
                 held_until: timers.at(TimerKey::HoldEnd(self.slot)),
@@ -212,6 +219,7 @@ impl DestinationState {
                 reactivation_at: timers.at(TimerKey::Reactivation(self.slot)),
                 has_failed: traffic.has_failed,
                 is_unproven: traffic.is_unproven,
+                good_at: traffic.good_at,
                 failed: traffic.failed.to_vec(),
                 comeback: traffic.comeback,
                 policies: histories.collect(),
@@ -225,6 +233,7 @@ impl DestinationState {
         self.probes.last = saved.last.map(judged);
         self.probes.failures_in_row = saved.failures_in_row;
         self.probes.passes_in_row = saved.passes_in_row;
+        self.probes.is_spared = saved.is_spared;
         self.probes.failed = Recent::of(saved.failed);
         // Without a schedule (rounds) none is made. One whose probe was cut off keeps the early one it was given.
         if let Some(at) = saved.next_at.filter(|_| timers.at(TimerKey::Probe(self.slot)).is_some()) {
@@ -239,6 +248,7 @@ impl DestinationState {
         self.traffic.ejected_at = saved.ejected_at;
         self.traffic.has_failed = saved.has_failed;
         self.traffic.is_unproven = saved.is_unproven;
+        self.traffic.good_at = saved.good_at;
         self.traffic.comeback = saved.comeback;
         self.traffic.failed = Recent::of(saved.failed);
         for (_, policy) in &mut self.traffic.policies {

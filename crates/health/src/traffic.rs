@@ -67,17 +67,21 @@ impl Core {
             return;
         };
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
-        if cluster.needs != Needs::Failures || cluster.passive() == Switch::Off || sum.ok == 0 {
+        if cluster.needs != Needs::Failures || sum.ok == 0 {
             return;
         }
+        let passive = cluster.passive();
         let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
+        destination.traffic.good_at = Some(self.effects.now);
+        if passive == Switch::Off {
+            return;
+        }
         let before = destination.counter;
         count_success(&mut destination.counter, sum.ok);
         let is_news =
             destination.counter != before || destination.traffic.has_failed || destination.traffic.is_unproven;
         destination.traffic.has_failed = false;
         destination.traffic.is_unproven = false;
-        destination.traffic.good_at = Some(self.effects.now);
         let ok = |ok| Counts { ok, ..Counts::default() };
         let repeats = sum.repeats.min(sum.ok);
         for (which, n) in [(Try::First, sum.ok - repeats), (Try::Repeat, repeats)] {

@@ -118,18 +118,20 @@ fn probes_to_another_port_are_believed_and_so_are_all_where_no_guard_is_asked_fo
     assert_eq!(world.health("a").active, Healthy);
 }
 
+/// Who was spared, by which policy, and for which failures.
+fn spared(world: &World) -> Vec<(String, String, Vec<FailureKind>)> {
+    let told = world.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Spared { destination, policy, evidence } => {
+            let failures = evidence.last.iter().filter_map(|seen| seen.failure).collect();
+            Some((destination.destination.to_string(), policy.clone(), failures))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
 #[test]
 fn it_is_told_once_that_one_is_spared_and_anew_after_a_passed_probe() {
-    let spared = |world: &World| {
-        let told = world.events.iter().filter_map(|event| match &event.kind {
-            EventKind::Spared { destination, policy, evidence } => {
-                let failures = evidence.last.iter().filter_map(|seen| seen.failure).collect::<Vec<_>>();
-                Some((destination.destination.to_string(), policy.clone(), failures))
-            }
-            _ => None,
-        });
-        told.collect::<Vec<_>>()
-    };
     let mut world = after_twenty_seconds(watched(), Answer::fails(FailureKind::Refused));
     let told = spared(&world);
     assert_eq!(told.len(), 1, "{told:?}");
@@ -141,4 +143,30 @@ fn it_is_told_once_that_one_is_spared_and_anew_after_a_passed_probe() {
     world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
     answered(&mut world, 60.0);
     assert_eq!(spared(&world).len(), 2);
+}
+
+#[test]
+fn nobody_is_told_to_stay_who_is_out() {
+    let mut world = World::of(&[watched()]);
+    world.run_until(10.0);
+    world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+    world.run_until(20.0);
+    assert_eq!(world.health("a").active, Unhealthy);
+    // As where nobody is left and all serve, or where long answers of before end.
+    answered(&mut world, 60.0);
+    assert_eq!((world.health("a").active, spared(&world)), (Unhealthy, vec![]));
+}
+
+#[test]
+fn answers_speak_for_one_where_no_policy_watches_its_traffic() {
+    let cluster = with(watched(), |cluster| cluster.health_check.passive = None);
+    let mut world = World::of(&[cluster]);
+    for third in 1..60 {
+        world.run_until(f64::from(third) / 3.0);
+        world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+        world.sums("a", 3);
+    }
+    assert_ne!(world.health("a").active, Unhealthy);
+    world.run_until(30.0);
+    assert_eq!(world.health("a").active, Unhealthy);
 }

@@ -4,6 +4,8 @@ use health::saved::VERSION;
 use health::{Input, SavedHealth};
 use model::active::ProbeRound;
 use model::cluster::{Cluster, Compat};
+use model::event::EventKind;
+use model::guards::AnsweringDestination;
 use model::health::CheckKind;
 use model::outcome::FailureKind;
 
@@ -84,6 +86,32 @@ fn probes_go_on_in_their_rhythm_and_their_counts_go_on_too() {
     assert_eq!((next.health("a").active, next.health("b").active), (Unhealthy, Healthy));
     assert_eq!(next.probe_times("a").len(), 1, "the second failure was enough");
     assert!(next.probe_times("b").is_empty(), "{:?}", next.probe_times("b"));
+}
+
+#[test]
+fn one_that_was_spared_for_its_answers_is_spared_without_a_word_by_the_process_that_takes_over() {
+    let clusters = [with(passive("app", &["a", "b"], &[max_fails(3, 10.0)]), |cluster| {
+        cluster.health_check.active = Some(probed());
+        cluster.health_check.guards.answering = AnsweringDestination::Stays;
+    })];
+    let mut world = World::of(&clusters);
+    world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+    let spares =
+        |world: &World| world.events.iter().filter(|event| matches!(event.kind, EventKind::Spared { .. })).count();
+    for tenth in 1..=100 {
+        world.run_until(f64::from(tenth) / 10.0);
+        world.sums("a", 1);
+    }
+    assert_eq!(spares(&world), 1);
+    let due = world.destination("a").next_probe_at.unwrap();
+    world.run_until(due.as_secs_f64() - 0.3);
+    world.sums("a", 1);
+    world.run_until(due.as_secs_f64() - 0.1);
+    let mut next = successor(&world, &clusters);
+    next.run_until(due.as_secs_f64() + 0.1);
+    assert_eq!(next.probe_times("a").len(), 1);
+    assert_ne!(next.health("a").active, Unhealthy);
+    assert_eq!(spares(&next), 0);
 }
 
 #[test]
