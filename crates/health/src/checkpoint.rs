@@ -128,6 +128,9 @@ struct TrafficPoint {
     #[serde(default)]
     good_at: Option<Timestamp>,
     failed: Recent,
+    /// Younger than the format, too.
+    #[serde(default)]
+    ever_failed: Recent,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -335,6 +338,7 @@ impl TrafficPoint {
             is_unproven: traffic.is_unproven,
             good_at: traffic.good_at,
             failed: traffic.failed.clone(),
+            ever_failed: traffic.ever_failed.clone(),
         }
     }
 
@@ -359,6 +363,7 @@ impl TrafficPoint {
             is_unproven: self.is_unproven,
             good_at: self.good_at,
             failed: self.failed,
+            ever_failed: self.ever_failed,
         })
     }
 }

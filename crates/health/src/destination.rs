@@ -105,8 +105,10 @@ pub(crate) struct Traffic {
     pub(crate) is_unproven: bool,
     /// When a good attempt was last heard of.
     pub(crate) good_at: Option<Timestamp>,
-    /// The last failed attempts, oldest first.
+    /// The last failed attempts since it was last reactivated, oldest first.
     pub(crate) failed: Recent,
+    /// The last failed attempts, over all its ejections and ways back.
+    pub(crate) ever_failed: Recent,
 }
 
 impl Traffic {

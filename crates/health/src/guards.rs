@@ -115,10 +115,10 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
     }
 }
 
-/// The last five attempts that were heard of failed: it bears no load.
+/// The last five attempts that were heard of failed: it bears no load. Trials that failed on its way back are among them.
 fn fails_all(destination: &DestinationState) -> bool {
     let traffic = &destination.traffic;
-    traffic.failed.since().is_some_and(|since| traffic.good_at.is_none_or(|good| good < since))
+    traffic.ever_failed.since().is_some_and(|since| traffic.good_at.is_none_or(|good| good < since))
 }
 
 fn refuses_connections(destination: &DestinationState) -> bool {

@@ -122,6 +122,9 @@ pub struct SavedTraffic {
     pub good_at: Option<Timestamp>,
     /// The last failed attempts, oldest first.
     pub failed: Vec<Seen>,
+    /// The same, over all its ejections and ways back.
+    #[serde(default)]
+    pub ever_failed: Vec<Seen>,
     /// How far it is on its way back.
     #[serde(default)]
     pub comeback: Comeback,
@@ -221,6 +224,7 @@ impl DestinationState {
                 is_unproven: traffic.is_unproven,
                 good_at: traffic.good_at,
                 failed: traffic.failed.to_vec(),
+                ever_failed: traffic.ever_failed.to_vec(),
                 comeback: traffic.comeback,
                 policies: histories.collect(),
             },
@@ -251,6 +255,7 @@ impl DestinationState {
         self.traffic.good_at = saved.good_at;
         self.traffic.comeback = saved.comeback;
         self.traffic.failed = Recent::of(saved.failed);
+        self.traffic.ever_failed = Recent::of(saved.ever_failed);
         for (_, policy) in &mut self.traffic.policies {
             if let Some(history) = saved.policies.remove(&PolicyName::from(policy.name())) {
                 policy.restore(history);

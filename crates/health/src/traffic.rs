@@ -119,7 +119,9 @@ impl Core {
                 count_failure(&mut destination.counter, outcome.failure);
                 destination.traffic.has_failed = true;
                 let (failure, status) = (outcome.failure, outcome.status);
-                destination.traffic.failed.push(Seen { at: event.at, class: Some(outcome.class), failure, status });
+                let seen = Seen { at: event.at, class: Some(outcome.class), failure, status };
+                destination.traffic.failed.push(seen);
+                destination.traffic.ever_failed.push(seen);
             }
             OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => {}
         }

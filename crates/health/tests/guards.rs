@@ -5,6 +5,7 @@ use model::cluster::Cluster;
 use model::guards::{AnsweringDestination, Guards, LastDestination};
 use model::passive::{ConsecutiveErrors, PassivePolicy};
 use model::ratio::Ratio;
+use model::readmission::Readmission;
 
 use crate::doubt::{refusals, reset};
 use crate::world::*;
@@ -133,4 +134,34 @@ fn one_that_fails_all_it_gets_leaves_whoever_probes_have_taken_out() {
             (Unhealthy, available.iter().map(ToString::to_string).collect())
         );
     }
+}
+
+#[test]
+fn one_that_failed_all_it_got_before_its_way_back_and_its_trial_too_is_not_kept_for_those_that_probes_have_taken_out() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let cluster = with(guarded(five, Guards::native(), 4), |cluster| {
+        cluster.health_check.active = Some(probed());
+        cluster.health_check.passive.as_mut().unwrap().readmission = Some(Readmission::default());
+    });
+    let mut world = World::of(&[cluster]);
+    for id in ["b", "c"] {
+        world.answers.insert(id.to_owned(), Answer::status(503));
+    }
+    world.run_until(20.0);
+    (0..5).for_each(|_| world.outcome("a", reset()));
+    assert_eq!(world.available("c"), ["d"]);
+    for _ in 0..3 {
+        while world.health("a").passive == Unhealthy {
+            world.run_until(world.now.as_secs_f64() + 0.1);
+            assert!(world.health("a").passive != Unhealthy || world.available("c") == ["d"], "{}", world.now);
+        }
+        world.outcome("a", reset());
+        assert_eq!((world.health("a").passive, world.available("c")), (Unhealthy, vec!["d".to_owned()]));
+    }
+    // A good answer on the way back: it bears some.
+    world.run_until(world.now.as_secs_f64() + 20.0);
+    assert_eq!(world.health("a").passive, Unknown);
+    world.outcome("a", ok());
+    world.outcome("a", reset());
+    assert_eq!((world.health("a").passive, world.available("c").len()), (Unhealthy, 2));
 }

@@ -5,10 +5,13 @@ use health::{Input, SavedHealth};
 use model::active::ProbeRound;
 use model::cluster::{Cluster, Compat};
 use model::event::EventKind;
-use model::guards::AnsweringDestination;
+use model::guards::{AnsweringDestination, Guards};
 use model::health::CheckKind;
 use model::outcome::FailureKind;
+use model::passive::{ConsecutiveErrors, PassivePolicy};
+use model::readmission::Readmission;
 
+use crate::doubt::reset;
 use crate::world::*;
 
 /// Another process at the same moment, which has got what this one knows as text.
@@ -112,6 +115,28 @@ fn one_that_was_spared_for_its_answers_is_spared_without_a_word_by_the_process_t
     assert_eq!(next.probe_times("a").len(), 1);
     assert_ne!(next.health("a").active, Unhealthy);
     assert_eq!(spares(&next), 0);
+}
+
+#[test]
+fn one_that_failed_all_before_is_not_kept_by_the_cap_after_it_either() {
+    let five = PassivePolicy::ConsecutiveErrors(ConsecutiveErrors::default());
+    let clusters = [with(passive("app", &["a", "b", "c", "d"], &[five]), |cluster| {
+        cluster.health_check.active = Some(probed());
+        cluster.health_check.guards = Guards::native();
+        cluster.health_check.passive.as_mut().unwrap().readmission = Some(Readmission::default());
+    })];
+    let mut world = World::of(&clusters);
+    for id in ["b", "c"] {
+        world.answers.insert(id.to_owned(), Answer::status(503));
+    }
+    world.run_until(20.0);
+    (0..5).for_each(|_| world.outcome("a", reset()));
+    let mut next = successor(&world, &clusters);
+    while next.health("a").passive == Unhealthy {
+        next.run_until(next.now.as_secs_f64() + 0.1);
+    }
+    next.outcome("a", reset());
+    assert_eq!((next.health("a").passive, next.available("app")), (Unhealthy, vec!["d".to_owned()]));
 }
 
 #[test]
