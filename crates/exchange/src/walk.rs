@@ -67,8 +67,8 @@ pub struct Exchange {
     deadline: Option<Timestamp>,
     /// It waits for a destination until then at least: the end in sight had come while the process stood still. Once.
     put_off: Option<Timestamp>,
-    /// An attempt to which the deadline leaves less has not missed it.
-    least: Duration,
+    /// What a first attempt may have; one to which the deadline leaves much less has not missed it.
+    most: Duration,
     /// Whose patience `deadline` is.
     patience: Patience,
     call_time: CallTime,
@@ -106,7 +106,7 @@ impl Exchange {
             before: facts.attempt.saturating_sub(1),
             deadline: None,
             put_off: None,
-            least: Duration::ZERO,
+            most: Duration::ZERO,
             patience: Patience::Ours,
             call_time: CallTime::Unsaid,
             pin: Pin::Absent,
@@ -252,8 +252,10 @@ impl Exchange {
 
     /// The attempt begins.
     fn run(&mut self, now: Timestamp, attempt: Attempt) {
+        // The first one may have waited for its turn. Whoever hangs must be charged by it, or by nobody: behind a queue all wait.
+        let least = if attempt.number == 1 { self.most / 2 } else { self.most / 10 * 9 };
         let given = match self.deadline {
-            Some(deadline) if deadline.since(now) < self.least => Given::Rest,
+            Some(deadline) if deadline.since(now) < least => Given::Rest,
             Some(_) | None => Given::Enough,
         };
         self.state = State::Attempting(Running { attempt, picked_at: now, told: Told::Nothing, given });

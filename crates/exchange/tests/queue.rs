@@ -115,6 +115,25 @@ fn a_total_deadline_that_passes_while_the_process_stands_still_is_put_off_with_t
 }
 
 #[test]
+fn a_destination_that_hangs_behind_a_queue_is_charged_though_each_first_attempt_has_waited_for_its_turn() {
+    for (waits, failure) in [(990, FailureKind::Deadline), (1010, FailureKind::ShortDeadline)] {
+        let mut cluster = limited(Compat::None, &[1]);
+        cluster.queue.busy_timeout = Duration::from_secs(2);
+        let routes = [route(Some(Duration::from_secs(2)))];
+        let (snapshot, board) = (snapshot(whole(&cluster), &routes), Board::default());
+        let _first = Walk::begin(&Request::get(), &snapshot, &board);
+        let (mut walk, _) = Walk::begin(&Request::get(), &snapshot, &board);
+        walk.now = walk.now + Duration::from_millis(waits);
+        board.places.borrow_mut().clear();
+        assert_eq!(word(&walk.handle(Input::Woken)), "connect 0");
+        walk.now = walk.now + Duration::from_millis(2000 - waits);
+        assert_eq!(word(&walk.handle(Input::DeadlineReached)), "504 deadline");
+        let outcome = walk.exchange.report().unwrap().outcome;
+        assert_eq!(outcome.failure, Some(failure), "it waited for {waits} ms");
+    }
+}
+
+#[test]
 fn who_has_no_patience_with_a_lack_has_none_after_a_pause_either() {
     let cluster = limited(Compat::None, &[1]);
     let (full, board) = (snapshot(whole(&cluster), &[route(None)]), Board::default());

@@ -90,7 +90,7 @@ impl Exchange {
         let patience = [ours, theirs].into_iter().flatten().min();
         self.deadline = patience.map(|patience| now + patience);
         let most = [patience, rules.per_try_timeout, Some(cluster.timeouts.idle)].into_iter().flatten().min();
-        self.least = most.unwrap_or_default() / 10 * 9;
+        self.most = most.unwrap_or_default();
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return self.answer(Answer::of(Reason::Deadline));
         }
