@@ -13,6 +13,8 @@
 //! ```
 //! - Any other status that says no is believed: whoever wants to leave says so. 429 and 529 say that there is too much of it.
 //! - Only where `guards.answering` says so, as it does beside the default set.
+//! - A probe that waited for an answer in vain waited as requests do, in the same queue: only where these take half as long in the
+//!   mean. Where they are quick, the probe was not in a queue, and those that hang say nothing: half of it is dead.
 //! - Only of probes that go where requests go: another port may be closed for a reason of its own.
 
 use std::time::Duration;
@@ -45,19 +47,26 @@ pub(crate) fn is_acquitted(
     stays
         && goes_there
         && (probe.failure.is_some_and(came_to_nothing) || matches!(probe.status, Some(429 | 529)))
+        && (probe.failure != Some(FailureKind::HeadTimeout) || is_in_queue(destination, probe))
         && destination.traffic.good_at.is_some_and(is_answered)
+}
+
+/// Whether its requests wait about as long as the probe did.
+fn is_in_queue(destination: &DestinationState, probe: &ProbeResult) -> bool {
+    let waited = probe.ended_at.since(probe.started_at);
+    destination.traffic.mean.is_some_and(|mean| mean.saturating_mul(2) >= waited)
 }
 
 /// Says so, once for each series of such probes.
 pub(crate) fn tell(destination: &mut DestinationState, policy: &str, mut evidence: Evidence, effects: &mut Effects) {
-    if destination.probes.is_spared {
+    if destination.probes.is_kept {
         return;
     }
-    destination.probes.is_spared = true;
+    destination.probes.is_kept = true;
     if evidence.last.is_empty() {
         evidence.last = destination.probes.failed.to_vec();
     }
-    effects.event(EventKind::Spared { destination: destination.key.clone(), policy: policy.to_owned(), evidence });
+    effects.event(EventKind::Kept { destination: destination.key.clone(), policy: policy.to_owned(), evidence });
 }
 
 /// Whether not a byte of an answer came.

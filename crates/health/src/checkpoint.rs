@@ -12,6 +12,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::address::Url;
 use model::available::Because;
@@ -130,7 +131,9 @@ struct TrafficPoint {
     failed: Recent,
     /// Younger than the format, too.
     #[serde(default)]
-    ever_failed: Recent,
+    failures_in_row: u32,
+    #[serde(default)]
+    mean: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -338,7 +341,8 @@ impl TrafficPoint {
             is_unproven: traffic.is_unproven,
             good_at: traffic.good_at,
             failed: traffic.failed.clone(),
-            ever_failed: traffic.ever_failed.clone(),
+            failures_in_row: traffic.failures_in_row,
+            mean: traffic.mean,
         }
     }
 
@@ -363,7 +367,8 @@ impl TrafficPoint {
             is_unproven: self.is_unproven,
             good_at: self.good_at,
             failed: self.failed,
-            ever_failed: self.ever_failed,
+            failures_in_row: self.failures_in_row,
+            mean: self.mean,
         })
     }
 }

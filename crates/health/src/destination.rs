@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::address::Located;
 use model::available::Because;
@@ -65,7 +66,7 @@ pub(crate) struct Probes {
     pub(crate) passes_in_row: u32,
     /// Its requests speak for it against its failed probes, and that has been told.
     #[serde(default)]
-    pub(crate) is_spared: bool,
+    pub(crate) is_kept: bool,
     /// The last failed ones, oldest first.
     pub(crate) failed: Recent,
 }
@@ -107,11 +108,19 @@ pub(crate) struct Traffic {
     pub(crate) good_at: Option<Timestamp>,
     /// The last failed attempts since it was last reactivated, oldest first.
     pub(crate) failed: Recent,
-    /// The last failed attempts, over all its ejections and ways back.
-    pub(crate) ever_failed: Recent,
+    /// Failed attempts since the last good one, over all its ejections and ways back.
+    pub(crate) failures_in_row: u32,
+    /// The mean of its times to first byte of late; `None`: too few.
+    pub(crate) mean: Option<Duration>,
 }
 
 impl Traffic {
+    /// A good attempt was heard of.
+    pub(crate) fn good(&mut self, now: Timestamp) {
+        self.good_at = Some(now);
+        self.failures_in_row = 0;
+    }
+
     /// All that judge it: those that are enforced, then the others.
     pub(crate) fn judges(&mut self) -> impl Iterator<Item = &mut Box<dyn PassivePolicy>> {
         let shadow = self.shadow.iter_mut().map(|shadow| &mut shadow.policy);
@@ -138,11 +147,6 @@ impl Recent {
         let mut recent = Self::default();
         seen.into_iter().for_each(|one| recent.push(one));
         recent
-    }
-
-    /// When the oldest happened, where there are as many as are kept.
-    pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.0.front().filter(|_| self.0.len() == Self::N).map(|seen| seen.at)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -115,13 +115,15 @@ pub(crate) fn settle(cluster: &mut ClusterState, effects: &mut Effects) {
     }
 }
 
-/// The last five attempts that were heard of failed: it bears no load. Trials that failed on its way back are among them.
+/// It bears no load. Trials that failed on its way back count.
 fn fails_all(destination: &DestinationState) -> bool {
-    let traffic = &destination.traffic;
-    traffic.ever_failed.since().is_some_and(|since| traffic.good_at.is_none_or(|good| good < since))
+    destination.traffic.failures_in_row >= ALL
 }
 
 fn refuses_connections(destination: &DestinationState) -> bool {
     let cause = destination.last_transition.as_deref().map(|transition| &transition.cause);
     matches!(cause, Some(Cause::Traffic { policy }) if policy == CONNECT_FAILURES) || cause == Some(&Cause::External)
 }
+
+/// So many failed attempts and no good one among them: as many as ConsecutiveErrors takes for a sick destination.
+const ALL: u32 = 5;

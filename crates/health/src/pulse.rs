@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::balancing::LoadBalancing;
+use model::guards::AnsweringDestination;
 use model::health::Switch;
 use model::id::Slot;
 use model::passive::{PassiveCheck, PassivePolicy};
@@ -87,6 +88,7 @@ fn show_pulses(cluster: &mut ClusterState, pulses: &[(Place, Pulse)], now: Times
     for (place, pulse) in pulses {
         let around = Around { probes, moved_at: cluster.lookout.others_moved_at(pulse.slot), slowest, median };
         let Some(one) = cluster.destinations.get_mut(place.destination) else { continue };
+        one.traffic.mean = pulse.mean;
         one.traffic.judges().for_each(|policy| policy.on_pulse(now, pulse, &around));
         if doubt::is_doubted(one) == IsDoubted::Yes {
             cluster.lookout.doubt(pulse.slot, IsDoubted::Yes);
@@ -96,6 +98,7 @@ fn show_pulses(cluster: &mut ClusterState, pulses: &[(Place, Pulse)], now: Times
 
 fn wants_pulses(cluster: &ClusterState) -> bool {
     cluster.config.load_balancing == LoadBalancing::PeakEwma
+        || cluster.config.health_check.guards.answering == AnsweringDestination::Stays
         || cluster.config.health_check.passive.as_ref().is_some_and(has_watcher)
 }
 

@@ -11,6 +11,7 @@
 //! can read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use model::address::Url;
 use model::event::{Seen, Transition};
@@ -86,7 +87,7 @@ pub struct SavedProbes {
     pub passes_in_row: u32,
     /// Its requests speak for it against its failed probes, and that has been told.
     #[serde(default)]
-    pub is_spared: bool,
+    pub is_kept: bool,
     /// The last failed ones, oldest first.
     pub failed: Vec<Seen>,
     /// When the next one is due; `None`: one was in flight, or there is no schedule of its own.
@@ -122,9 +123,12 @@ pub struct SavedTraffic {
     pub good_at: Option<Timestamp>,
     /// The last failed attempts, oldest first.
     pub failed: Vec<Seen>,
-    /// The same, over all its ejections and ways back.
+    /// Failed attempts since the last good one, over all its ejections and ways back.
     #[serde(default)]
-    pub ever_failed: Vec<Seen>,
+    pub failures_in_row: u32,
+    /// The mean of its times to first byte of late.
+    #[serde(default)]
+    pub mean: Option<Duration>,
     /// How far it is on its way back.
     #[serde(default)]
     pub comeback: Comeback,
@@ -212,7 +216,7 @@ impl DestinationState {
                 last,
                 failures_in_row: probes.failures_in_row,
                 passes_in_row: probes.passes_in_row,
-                is_spared: probes.is_spared,
+                is_kept: probes.is_kept,
                 failed: probes.failed.to_vec(),
                 next_at: timers.at(TimerKey::Probe(self.slot)),
                 held_until: timers.at(TimerKey::HoldEnd(self.slot)),
@@ -224,7 +228,8 @@ impl DestinationState {
                 is_unproven: traffic.is_unproven,
                 good_at: traffic.good_at,
                 failed: traffic.failed.to_vec(),
-                ever_failed: traffic.ever_failed.to_vec(),
+                failures_in_row: traffic.failures_in_row,
+                mean: traffic.mean,
                 comeback: traffic.comeback,
                 policies: histories.collect(),
             },
@@ -237,7 +242,7 @@ impl DestinationState {
         self.probes.last = saved.last.map(judged);
         self.probes.failures_in_row = saved.failures_in_row;
         self.probes.passes_in_row = saved.passes_in_row;
-        self.probes.is_spared = saved.is_spared;
+        self.probes.is_kept = saved.is_kept;
         self.probes.failed = Recent::of(saved.failed);
         // Without a schedule (rounds) none is made. One whose probe was cut off keeps the early one it was given.
         if let Some(at) = saved.next_at.filter(|_| timers.at(TimerKey::Probe(self.slot)).is_some()) {
@@ -255,7 +260,8 @@ impl DestinationState {
         self.traffic.good_at = saved.good_at;
         self.traffic.comeback = saved.comeback;
         self.traffic.failed = Recent::of(saved.failed);
-        self.traffic.ever_failed = Recent::of(saved.ever_failed);
+        self.traffic.failures_in_row = saved.failures_in_row;
+        self.traffic.mean = saved.mean;
         for (_, policy) in &mut self.traffic.policies {
             if let Some(history) = saved.policies.remove(&PolicyName::from(policy.name())) {
                 policy.restore(history);

@@ -157,7 +157,7 @@ pub(crate) fn probed(cluster: &mut ClusterState, index: usize, end: Probed, effe
     destination.probes.last = Some(Judged { at: now, failure, status: end.status });
     if failure.is_none() {
         destination.probes.failures_in_row = 0;
-        destination.probes.is_spared = false;
+        destination.probes.is_kept = false;
         destination.probes.passes_in_row = destination.probes.passes_in_row.saturating_add(1);
         destination.probes.failed.clear();
         count_success(&mut destination.counter, 1);
@@ -199,7 +199,7 @@ fn apply(cluster: &mut ClusterState, results: &[ProbeResult], effects: &mut Effe
             acquittal::tell(destination, &policy, verdict.evidence, effects);
             continue;
         }
-        destination.probes.is_spared = false;
+        destination.probes.is_kept = false;
         let cause = Cause::Probe { policy: policy.clone() };
         let was_out = destination.health.active == Health::Unhealthy;
         if set_active(destination, verdict.health, cause, verdict.evidence, effects) == Changed::Yes {

@@ -34,7 +34,7 @@ impl Core {
         let Some(cluster) = self.clusters.get_mut(place.cluster) else { return };
         let ok = u64::from(event.outcome.class == OutcomeClass::Ok);
         if let Some(destination) = cluster.destinations.get_mut(place.destination).filter(|_| ok > 0) {
-            destination.traffic.good_at = Some(self.effects.now);
+            destination.traffic.good(self.effects.now);
         }
         let moved = schedule::live_failure(cluster, place.destination, &event.outcome, &mut self.effects);
         let is_known = cluster.config.compat == Compat::None
@@ -72,7 +72,7 @@ impl Core {
         }
         let passive = cluster.passive();
         let Some(destination) = cluster.destinations.get_mut(place.destination) else { return };
-        destination.traffic.good_at = Some(self.effects.now);
+        destination.traffic.good(self.effects.now);
         if passive == Switch::Off {
             return;
         }
@@ -119,9 +119,8 @@ impl Core {
                 count_failure(&mut destination.counter, outcome.failure);
                 destination.traffic.has_failed = true;
                 let (failure, status) = (outcome.failure, outcome.status);
-                let seen = Seen { at: event.at, class: Some(outcome.class), failure, status };
-                destination.traffic.failed.push(seen);
-                destination.traffic.ever_failed.push(seen);
+                destination.traffic.failed.push(Seen { at: event.at, class: Some(outcome.class), failure, status });
+                destination.traffic.failures_in_row = destination.traffic.failures_in_row.saturating_add(1);
             }
             OutcomeClass::Overload | OutcomeClass::Slow | OutcomeClass::Neutral => {}
         }

@@ -1,5 +1,6 @@
 //! A probe that got not a byte convicts nobody whose requests are answered meanwhile: full is not dead.
 
+use health::{Input, Pulse};
 use model::active::ProbeRound;
 use model::address::Url;
 use model::cluster::Cluster;
@@ -18,12 +19,19 @@ fn watched() -> Cluster {
     })
 }
 
-/// Until `end` a request of `a` is answered each 100 ms.
+/// Until `end` a request of `a` is answered each 100 ms, after three seconds in its queue.
 fn answered(world: &mut World, end: f64) {
+    answered_after(world, 3.0, end);
+}
+
+fn answered_after(world: &mut World, wait: f64, end: f64) {
     let first = (world.now.as_secs_f64() * 10.0).round() as u32 + 1;
     for tenth in first..=(end * 10.0).round() as u32 {
         world.run_until(f64::from(tenth) / 10.0);
         world.outcome("a", ok());
+        let now = world.now.as_secs_f64();
+        let pulse = Pulse { mean: Some(secs(wait)), ..crate::doubt::pulse(world, "a", 0, now) };
+        world.input(Input::PulsesTaken { pulses: vec![pulse] });
     }
 }
 
@@ -118,10 +126,10 @@ fn probes_to_another_port_are_believed_and_so_are_all_where_no_guard_is_asked_fo
     assert_eq!(world.health("a").active, Healthy);
 }
 
-/// Who was spared, by which policy, and for which failures.
-fn spared(world: &World) -> Vec<(String, String, Vec<FailureKind>)> {
+/// Who was kept, by which policy, and for which failures.
+fn kept(world: &World) -> Vec<(String, String, Vec<FailureKind>)> {
     let told = world.events.iter().filter_map(|event| match &event.kind {
-        EventKind::Spared { destination, policy, evidence } => {
+        EventKind::Kept { destination, policy, evidence } => {
             let failures = evidence.last.iter().filter_map(|seen| seen.failure).collect();
             Some((destination.destination.to_string(), policy.clone(), failures))
         }
@@ -133,7 +141,7 @@ fn spared(world: &World) -> Vec<(String, String, Vec<FailureKind>)> {
 #[test]
 fn it_is_told_once_that_one_is_spared_and_anew_after_a_passed_probe() {
     let mut world = after_twenty_seconds(watched(), Answer::fails(FailureKind::Refused));
-    let told = spared(&world);
+    let told = kept(&world);
     assert_eq!(told.len(), 1, "{told:?}");
     let (destination, policy, failures) = &told[0];
     assert_eq!((destination.as_str(), policy.as_str()), ("a", "ConsecutiveFailures"));
@@ -142,7 +150,7 @@ fn it_is_told_once_that_one_is_spared_and_anew_after_a_passed_probe() {
     answered(&mut world, 45.0);
     world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
     answered(&mut world, 60.0);
-    assert_eq!(spared(&world).len(), 2);
+    assert_eq!(kept(&world).len(), 2);
 }
 
 #[test]
@@ -154,7 +162,7 @@ fn nobody_is_told_to_stay_who_is_out() {
     assert_eq!(world.health("a").active, Unhealthy);
     // As where nobody is left and all serve, or where long answers of before end.
     answered(&mut world, 60.0);
-    assert_eq!((world.health("a").active, spared(&world)), (Unhealthy, vec![]));
+    assert_eq!((world.health("a").active, kept(&world)), (Unhealthy, vec![]));
 }
 
 #[test]
@@ -169,4 +177,20 @@ fn answers_speak_for_one_where_no_policy_watches_its_traffic() {
     assert_ne!(world.health("a").active, Unhealthy);
     world.run_until(30.0);
     assert_eq!(world.health("a").active, Unhealthy);
+}
+
+#[test]
+fn one_whose_probes_hang_is_out_though_it_answers_the_rest_unless_requests_wait_as_long() {
+    // Its probes have two seconds.
+    for (wait, health) in [(0.02, Unhealthy), (0.9, Unhealthy), (1.1, Healthy)] {
+        let mut world = World::of(&[watched()]);
+        answered_after(&mut world, wait, 10.0);
+        world.answers.insert("a".to_owned(), Answer::hangs());
+        answered_after(&mut world, wait, 30.0);
+        assert_eq!(world.health("a").active, health, "requests take {wait} s");
+    }
+    let mut quick = World::of(&[watched()]);
+    quick.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
+    answered_after(&mut quick, 0.02, 20.0);
+    assert_ne!(quick.health("a").active, Unhealthy, "nobody waits to be refused");
 }

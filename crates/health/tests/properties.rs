@@ -200,7 +200,10 @@ fn note_probes(world: &mut World, histories: &mut [History]) {
         let place = IDS.iter().position(|id| *id == order.destination.destination.as_str()).unwrap();
         let fact = match failure {
             None => Fact::Passed,
-            Some(failure) => Fact::Failed { began_at: order.at, is_mute: failure != FailureKind::Status },
+            Some(failure) => Fact::Failed {
+                began_at: order.at,
+                is_mute: !matches!(failure, FailureKind::Status | FailureKind::HeadTimeout),
+            },
         };
         histories[place].add(at, fact);
     }

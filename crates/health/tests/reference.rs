@@ -15,7 +15,7 @@ use model::time::Timestamp;
 pub enum Fact {
     /// A probe passed.
     Passed,
-    /// A probe failed that began then; not a byte may have come.
+    /// A probe failed that began then; it may have been refused.
     Failed { began_at: Timestamp, is_mute: bool },
     /// An attempt ended that was picked then.
     Outcome { picked_at: Timestamp, outcome: Outcome },

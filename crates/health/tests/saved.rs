@@ -100,7 +100,7 @@ fn one_that_was_spared_for_its_answers_is_spared_without_a_word_by_the_process_t
     let mut world = World::of(&clusters);
     world.answers.insert("a".to_owned(), Answer::fails(FailureKind::Refused));
     let spares =
-        |world: &World| world.events.iter().filter(|event| matches!(event.kind, EventKind::Spared { .. })).count();
+        |world: &World| world.events.iter().filter(|event| matches!(event.kind, EventKind::Kept { .. })).count();
     for tenth in 1..=100 {
         world.run_until(f64::from(tenth) / 10.0);
         world.sums("a", 1);

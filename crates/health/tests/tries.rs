@@ -64,7 +64,7 @@ fn doubts(world: &World) -> usize {
         EventKind::Transition(transition) => transition.to == Unhealthy,
         EventKind::Availability { .. }
         | EventKind::Shadow { .. }
-        | EventKind::Spared { .. }
+        | EventKind::Kept { .. }
         | EventKind::Config { .. }
         | EventKind::Draining => false,
     };

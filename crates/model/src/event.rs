@@ -61,7 +61,7 @@ pub enum EventKind {
     },
     /// A destination answers requests while its probes come to nothing, for which its active policy would have it out: it
     /// stays. Told once, until a probe passes or the policy's word holds.
-    Spared {
+    Kept {
         /// Whose.
         destination: DestinationKey,
         /// The active policy's name.

@@ -101,7 +101,7 @@ impl Journal {
             EventKind::Availability { destination, .. }
             | EventKind::Share { destination, .. }
             | EventKind::Shadow { destination, .. }
-            | EventKind::Spared { destination, .. } => Standing::of(destination, health),
+            | EventKind::Kept { destination, .. } => Standing::of(destination, health),
             EventKind::Config { .. } | EventKind::Draining => None,
         };
         {
@@ -163,7 +163,7 @@ fn log(event: &Event) {
             target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,
             policy, would_eject, "shadow policy changed its mind"
         ),
-        EventKind::Spared { destination, policy, evidence } => {
+        EventKind::Kept { destination, policy, evidence } => {
             let last = evidence.last.last();
             tracing::info!(
                 target: "health", revision, cluster = %destination.cluster, destination = %destination.destination,

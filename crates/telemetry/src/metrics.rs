@@ -119,7 +119,7 @@ impl Metrics {
             EventKind::Availability { .. }
             | EventKind::Share { .. }
             | EventKind::Shadow { .. }
-            | EventKind::Spared { .. }
+            | EventKind::Kept { .. }
             | EventKind::Draining => {}
         }
     }

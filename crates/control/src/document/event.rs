@@ -60,7 +60,7 @@ pub enum EventWord {
     /// A policy that is not enforced changed its mind.
     Shadow,
     /// An active policy would have a destination out whose probes come to nothing; it answers requests and stays.
-    Spared,
+    Kept,
     /// A configuration was taken over or refused.
     Config,
     /// A planned stop began.
@@ -77,7 +77,7 @@ impl EventWord {
             Self::Availability => "availability",
             Self::Share => "share",
             Self::Shadow => "shadow",
-            Self::Spared => "spared",
+            Self::Kept => "kept",
             Self::Config => "config",
             Self::Draining => "draining",
             Self::Lost => "lost",
@@ -204,10 +204,10 @@ impl EventDocument {
                 would_eject: Some(*would_eject),
                 ..bare(EventWord::Shadow)
             },
-            EventKind::Spared { destination, policy, .. } => Self {
+            EventKind::Kept { destination, policy, .. } => Self {
                 subject: Some(Subject::new(destination, entry.standing)),
                 by: Some(policy.clone()),
-                ..bare(EventWord::Spared)
+                ..bare(EventWord::Kept)
             },
             EventKind::Config { applied, summary } => {
                 Self { applied: Some(*applied), summary: Some(summary.clone()), ..bare(EventWord::Config) }

@@ -59,7 +59,7 @@ pub(super) async fn transitions(State(context): Shared, uri: Uri) -> Result<Resp
         EventKind::Availability { .. }
         | EventKind::Share { .. }
         | EventKind::Shadow { .. }
-        | EventKind::Spared { .. }
+        | EventKind::Kept { .. }
         | EventKind::Config { .. }
         | EventKind::Draining => false,
     })
@@ -103,7 +103,7 @@ fn is_about_destination(kind: &EventKind) -> bool {
         | EventKind::Availability { .. }
         | EventKind::Share { .. }
         | EventKind::Shadow { .. }
-        | EventKind::Spared { .. } => true,
+        | EventKind::Kept { .. } => true,
         EventKind::Config { .. } | EventKind::Draining => false,
     }
 }
@@ -121,7 +121,7 @@ impl Filter<'_> {
             EventKind::Availability { destination, .. }
             | EventKind::Share { destination, .. }
             | EventKind::Shadow { destination, .. }
-            | EventKind::Spared { destination, .. } => destination,
+            | EventKind::Kept { destination, .. } => destination,
             EventKind::Config { .. } | EventKind::Draining => {
                 return self.cluster.is_none() && self.destination.is_none();
             }

@@ -272,7 +272,7 @@ impl World {
             EventKind::Availability { .. }
             | EventKind::Share { .. }
             | EventKind::Shadow { .. }
-            | EventKind::Spared { .. }
+            | EventKind::Kept { .. }
             | EventKind::Config { .. }
             | EventKind::Draining => None,
         });

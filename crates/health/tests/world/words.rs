@@ -34,8 +34,8 @@ pub(super) fn words(output: &Output) -> String {
             EventKind::Shadow { destination, policy, would_eject, .. } => {
                 format!("#{revision} {destination} shadow {policy}: {would_eject}")
             }
-            EventKind::Spared { destination, policy, evidence } => {
-                format!("#{revision} {destination} spared: {policy} {}", serde_json::to_string(evidence).unwrap())
+            EventKind::Kept { destination, policy, evidence } => {
+                format!("#{revision} {destination} kept: {policy} {}", serde_json::to_string(evidence).unwrap())
             }
             EventKind::Config { applied, summary } => {
                 format!("#{revision} configuration {}: {summary}", if *applied { "applied" } else { "refused" })

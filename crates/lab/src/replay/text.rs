@@ -193,7 +193,7 @@ pub fn event_words(event: &Event) -> String {
         EventKind::Shadow { destination, policy, would_eject: false, .. } => {
             format!("{destination}  {policy}, not enforced, would have it back")
         }
-        EventKind::Spared { destination, policy, evidence } => {
+        EventKind::Kept { destination, policy, evidence } => {
             let failed = evidence.failed.map_or_else(String::new, |failed| format!(", {failed} failed"));
             format!("{destination}  stays: it answers requests, though its probes fail ({policy}{failed})")
         }

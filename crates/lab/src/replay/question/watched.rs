@@ -90,7 +90,7 @@ impl Watched {
             }
             EventKind::Transition(_)
             | EventKind::Shadow { .. }
-            | EventKind::Spared { .. }
+            | EventKind::Kept { .. }
             | EventKind::Config { .. }
             | EventKind::Draining => {}
         }

@@ -126,7 +126,7 @@ pub(super) fn what(event: &EventDocument) -> String {
             let would = if event.would_eject == Some(true) { "would eject it" } else { "would have it back" };
             format!("{} (not enforced) {would}", event.by.as_deref().unwrap_or("a policy"))
         }
-        (EventWord::Spared, _, _) => {
+        (EventWord::Kept, _, _) => {
             let policy = event.by.as_deref().unwrap_or("a policy");
             format!("stays: it answers requests, though its probes fail ({policy} would have it out)")
         }

@@ -78,7 +78,7 @@ impl Story {
                         self.out.insert(destination.clone());
                     }
                     EventKind::Shadow { .. }
-                    | EventKind::Spared { .. }
+                    | EventKind::Kept { .. }
                     | EventKind::Config { .. }
                     | EventKind::Draining => {}
                 }
