@@ -10,7 +10,8 @@ use crate::ratio::Ratio;
 /// Which limits hold. The default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Guards {
-    /// At most this share of the weight is out because of its traffic alone; `None`: no limit.
+    /// At most this share of the weight is out because of its traffic alone, and for one that still answers some of its requests
+    /// with those that probes have taken out; `None`: no limit.
     pub max_ejected: Option<Ratio>,
     /// Destinations leave one after the other: at most one in each n-th part of this, n their number; `None`: no limit.
     pub spacing: Option<Duration>,

@@ -17,7 +17,7 @@ use nix::sys::signal::kill;
 use telemetry::logs::{LogFormat, LogOptions, Logs};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::hang_ups::{HangUps, Read};
+use self::hang_ups::{HangUps, Read, has_ended};
 use super::exit::Exit;
 use super::{ConfigArguments, no_start};
 
@@ -61,6 +61,15 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         Ok(predecessor) => predecessor,
         Err(error) => return failed(&error),
     };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    // Before the configuration is read: a SIGHUP that comes early must not end who is to take over, and is for what is read now.
+    let hang_up = match runtime.block_on(async { signal(SignalKind::hangup()) }) {
+        Ok(hang_up) => hang_up,
+        Err(error) => return failed(&error),
+    };
     let compat = arguments.config.compat.map(Into::into);
     let lazaret = match Lazaret::load(&arguments.config.path(), compat) {
         Ok(lazaret) => lazaret,
@@ -74,12 +83,8 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     for warning in &lazaret.loaded().warnings {
         tracing::warn!(target: "config", "{warning}");
     }
-    // Signals are caught before anything serves: one that comes early must not kill it.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
-    };
-    let signals = match runtime.block_on(async { Signals::catch() }) {
+    // The others are caught before anything serves: one that comes early must not kill it.
+    let signals = match runtime.block_on(async { Signals::catch(hang_up) }) {
         Ok(signals) => signals,
         Err(error) => return failed(&error),
     };
@@ -109,12 +114,12 @@ struct Signals {
 }
 
 impl Signals {
-    fn catch() -> std::io::Result<Self> {
+    fn catch(hang_up: Signal) -> std::io::Result<Self> {
         // A log or a recording that may not grow (RLIMIT_FSIZE) is an error of that write, and no end of the process: where
         // the signal is caught the write says so itself. It stays caught, though nobody listens.
         drop(signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32))?);
         Ok(Self {
-            hang_up: signal(SignalKind::hangup())?,
+            hang_up,
             reopen: signal(SignalKind::user_defined1())?,
             upgrade: signal(SignalKind::user_defined2())?,
             terminate: signal(SignalKind::terminate())?,
@@ -169,6 +174,10 @@ fn stop(running: &Running) -> bool {
 fn read_again(read: Read, reloader: Reloader) {
     match read {
         Read::Here => reload(reloader),
+        Read::There(pid) if has_ended(pid) => tracing::error!(
+            target: "lazaret", %pid,
+            "the process that took over has ended, another one may serve: send it the SIGHUP that this one has got"
+        ),
         Read::There(pid) => match kill(pid, SIGHUP) {
             Ok(()) => {
                 tracing::info!(target: "lazaret", %pid, "the process that serves is told to read the configuration again")

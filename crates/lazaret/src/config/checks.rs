@@ -26,7 +26,8 @@ pub struct HealthCheckConfig {
 /// `health_check.guards`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GuardsConfig {
-    /// At most this share of the weight is out because of its traffic alone, between 0 and 1.
+    /// At most this share of the weight is out because of its traffic alone, between 0 and 1; for one that still answers some of
+    /// its requests those that probes have taken out count, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ejected: Option<f64>,
     /// Destinations leave one after the other: one in each n-th part of this, n their number.

@@ -10,6 +10,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 /// What this process has been told so far.
@@ -30,6 +31,12 @@ pub(super) enum Read {
     Here,
     /// In the process that serves in this one's place. It is a child that nobody waits for, so the number stays its own.
     There(Pid),
+}
+
+/// Whether a child has ended. It is not waited for by that, so that its number stays its own; and a signal to it would be taken.
+pub(super) fn has_ended(child: Pid) -> bool {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::Pid(child), look).is_ok_and(|status| status != WaitStatus::StillAlive)
 }
 
 impl HangUps {
@@ -71,6 +78,10 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     const NEW: Pid = Pid::from_raw(7);
@@ -102,5 +113,20 @@ mod tests {
         assert_eq!(hang_ups.ends(None), None);
         assert_eq!(hang_ups.ends(Some(NEW)), Some(Read::There(NEW)));
         assert_eq!(hang_ups.hung_up(), Some(Read::There(NEW)));
+    }
+
+    #[test]
+    fn a_successor_that_has_ended_is_known_for_it_and_keeps_its_number() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        assert!(!has_ended(pid));
+        drop(child.stdin.take());
+        let until = Instant::now() + Duration::from_secs(20);
+        while !has_ended(pid) {
+            assert!(Instant::now() < until, "its input has ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(has_ended(pid), "it was only looked at");
+        assert!(child.wait().unwrap().success());
     }
 }
