@@ -65,7 +65,7 @@ pub(crate) struct Probes {
     pub(crate) failures_in_row: u32,
     pub(crate) passes_in_row: u32,
     /// Its requests speak for it against its failed probes, and that has been told.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_kept: bool,
     /// The last failed ones, oldest first.
     pub(crate) failed: Recent,

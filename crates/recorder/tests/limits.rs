@@ -53,8 +53,8 @@ fn what_is_older_than_the_limit_is_forgotten_and_the_rest_still_replays() {
         fail(&mut tape, f64::from(tenth) / 10.0, tenth as u32 % 2);
         if tenth > 1000 {
             let (since, _) = standing(&tape);
-            let span = f64::from(tenth) / 10.0 - since;
-            assert!((60.0..=90.0).contains(&span), "{span} at {tenth}");
+            let span = tenth - (since * 10.0).round() as i32;
+            assert!((600..=900).contains(&span), "{span} at {tenth}");
         }
     }
     let rerun = tape.saved().rerun(Registry::default()).unwrap();

@@ -31,13 +31,13 @@ pub(super) struct TrafficPoint {
     has_failed: bool,
     is_unproven: bool,
     /// Younger than the format: what was written without it has heard of none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     good_at: Option<Timestamp>,
     failed: Recent,
     /// Younger than the format, too.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     failures_in_row: u32,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     mean: Option<Duration>,
 }
 
@@ -134,4 +134,10 @@ fn paired(
         pairs.push((own, policy));
     }
     Ok(pairs)
+}
+
+/// A segment of a recording lasts the longer the larger the state is that it begins with.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
