@@ -32,7 +32,7 @@ pub(super) struct Running {
 /// What the total deadline leaves an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
-    /// As good as what a first attempt may have; or there is no deadline.
+    /// As good as what an attempt may have (a first one: half of it); or there is no deadline.
     Enough,
     /// What earlier attempts, or waiting, have left.
     Rest,
